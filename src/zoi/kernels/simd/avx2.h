@@ -49,6 +49,9 @@ ZOI_INLINE M less_equal(V a, V b) { return {_mm256_cmp_ps(a, b, _CMP_LE_OQ)}; }
 ZOI_INLINE M equal(V a, V b) { return {_mm256_cmp_ps(a, b, _CMP_EQ_OQ)}; }
 ZOI_INLINE M unordered(V a, V b) { return {_mm256_cmp_ps(a, b, _CMP_UNORD_Q)}; }
 ZOI_INLINE V select(M m, V yes, V no) { return _mm256_blendv_ps(no, yes, m.v); }
+ZOI_INLINE bool any(M m) { return _mm256_movemask_ps(m.v) != 0; }
+ZOI_INLINE M both(M a, M b) { return {_mm256_and_ps(a.v, b.v)}; }
+ZOI_INLINE M either(M a, M b) { return {_mm256_or_ps(a.v, b.v)}; }
 ZOI_INLINE VI to_int(V a) { return _mm256_cvtps_epi32(a); }
 ZOI_INLINE V to_float(VI a) { return _mm256_cvtepi32_ps(a); }
 ZOI_INLINE V as_float(VI a) { return _mm256_castsi256_ps(a); }
@@ -60,6 +63,13 @@ ZOI_INLINE VI iand(VI a, VI b) { return _mm256_and_si256(a, b); }
 ZOI_INLINE VI ior(VI a, VI b) { return _mm256_or_si256(a, b); }
 template <int n> ZOI_INLINE VI shift_left(VI a) { return _mm256_slli_epi32(a, n); }
 template <int n> ZOI_INLINE VI shift_right(VI a) { return _mm256_srai_epi32(a, n); }
+// In two steps, so that the result may be a denormal number and is rounded once; `a` is normal, or 2^(n/2) would
+// carry out of its exponent.
+ZOI_INLINE V ldexp(V a, V n) {
+  VI whole = to_int(n), half = shift_right<1>(whole);
+  V first_half = as_float(iadd(as_int(a), shift_left<23>(half)));
+  return mul(first_half, as_float(iadd(shift_left<23>(isub(whole, half)), iset1(0x3f800000))));
+}
 ZOI_INLINE float reduce_add(V a) {
   __m128 s = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
   s = _mm_add_ps(s, _mm_movehl_ps(s, s));

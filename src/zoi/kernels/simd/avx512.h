@@ -45,6 +45,10 @@ ZOI_INLINE M less_equal(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ);
 ZOI_INLINE M equal(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 ZOI_INLINE M unordered(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
 ZOI_INLINE V select(M m, V yes, V no) { return _mm512_mask_blend_ps(m, no, yes); }
+ZOI_INLINE bool any(M m) { return m != 0; }
+ZOI_INLINE M both(M a, M b) { return static_cast<M>(a & b); }
+ZOI_INLINE M either(M a, M b) { return static_cast<M>(a | b); }
+ZOI_INLINE V ldexp(V a, V n) { return _mm512_scalef_ps(a, n); }
 ZOI_INLINE VI to_int(V a) { return _mm512_cvtps_epi32(a); }
 ZOI_INLINE V to_float(VI a) { return _mm512_cvtepi32_ps(a); }
 ZOI_INLINE V as_float(VI a) { return _mm512_castsi512_ps(a); }

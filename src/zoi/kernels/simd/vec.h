@@ -17,6 +17,8 @@
 //   fma, fnma       a*b + c, c - a*b
 //   max_second, min_second   if either is NaN the SECOND operand is returned, as the instruction does
 //   select(m, yes, no), less, less_equal, equal, unordered (either is NaN)
+//   any(m), both(m, n), either(m, n)
+//   ldexp(a, n)     a * 2^n for |a| in [1/2, 2) or NaN and an integral n in [-252, 252], right for denormal results
 //   round           to the nearest integer, ties to even
 //   shift_left<n>, shift_right<n>   of int32 lanes, the right one arithmetic
 //

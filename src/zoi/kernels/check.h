@@ -22,6 +22,14 @@ inline bool sizes_at_least(int64_t low, std::initializer_list<int64_t> sizes) {
     if (size < low || size > kMaxSize) return false;
   return true;
 }
+/// Whether the product of `counts`, each at least 0, is at most kMaxWork.
+inline constexpr int64_t kMaxWork = int64_t{1} << 40;
+inline bool work_is_bounded(std::initializer_list<int64_t> counts) {
+  int64_t work = 1;
+  for (int64_t count : counts)
+    if (count < 0 || __builtin_mul_overflow(work, count, &work)) return false;
+  return work <= kMaxWork;
+}
 
 /// Whether elements of `elem` bytes at every combination of `dims` lie inside `extent`.
 template <class Dims>
@@ -41,7 +49,9 @@ bool fits(const Extent& extent, int64_t elem, const Dims& dims) {
   }
   if (empty) return true;
   int64_t low_bytes, high_bytes;
-  if (__builtin_mul_overflow(low, elem, &low_bytes) || __builtin_mul_overflow(high + 1, elem, &high_bytes)) return false;
+  if (__builtin_add_overflow(high, 1, &high) || __builtin_mul_overflow(low, elem, &low_bytes) ||
+      __builtin_mul_overflow(high, elem, &high_bytes))
+    return false;
   return low_bytes >= -extent.before && high_bytes <= extent.bytes;
 }
 inline bool fits(const Extent& extent, int64_t elem, std::initializer_list<Dim> dims) {

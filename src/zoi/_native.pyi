@@ -111,9 +111,12 @@ class Session:
 def host_arch() -> str: ...
 def archs() -> list[str]:
     """The architectures that this build has and this machine can run, best first."""
+
 def kernels() -> list[dict[str, Any]]:
     """Every variant of every family: family, name, arch, available, reason, exact."""
+
 def families() -> list[dict[str, Any]]:
     """Every family: name, operands (name, role, optional), fields (name, count, real)."""
+
 def features() -> dict[str, bool]:
     """CPUID features that matter to the kernels."""

@@ -16,6 +16,7 @@ struct M {
   __m256 v;  // a lane is chosen if its sign bit is set
 };
 inline constexpr int kWidth = 8;
+inline constexpr bool kLdexpIsCheap = false;
 inline constexpr int kRegisters = 16;
 
 ZOI_INLINE M first(int n) {  // 0 <= n <= 8

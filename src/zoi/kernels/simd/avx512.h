@@ -14,6 +14,7 @@ using V = __m512;
 using VI = __m512i;
 using M = __mmask16;
 inline constexpr int kWidth = 16;
+inline constexpr bool kLdexpIsCheap = true;
 inline constexpr int kRegisters = 32;
 
 ZOI_INLINE M first(int n) { return static_cast<M>((1u << n) - 1u); }  // 0 <= n <= 16

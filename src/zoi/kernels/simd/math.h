@@ -34,6 +34,20 @@ ZOI_INLINE V exp_clamped(V x) {  // x in [-104, 89] or NaN
 }
 ZOI_INLINE V exp(V x) { return exp_clamped(min_second(set1(89.0f), max_second(set1(-104.0f), x))); }
 ZOI_INLINE V exp_nonpositive(V x) { return exp_clamped(max_second(set1(-104.0f), x)); }
+/// For x <= 0, where results below 2^-126 may become 0: what softmax needs.
+ZOI_INLINE V exp_flushed(V x) {
+  if constexpr (kLdexpIsCheap) {
+    return exp_nonpositive(x);
+  } else {
+    // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, ready to be moved into the exponent.
+    const V magic = set1(12582912.0f);
+    V t = fma(x, set1(1.44269504f), magic);
+    V n = sub(t, magic);
+    V r = fnma(n, set1(-1.90465421e-09f), fnma(n, set1(0.693147182f), x));
+    V p = polynomial(r, 0.00138145965f, 0.00836871751f, 0.041668389f, 0.166665211f, 0.49999994f, 1.0f, 1.0f);
+    return select(less(x, set1(-87.0f)), zero(), as_float(iadd(as_int(p), shift_left<23>(as_int(t)))));
+  }
+}
 
 /// exp(x) - 1 without cancellation, for x <= 88.
 ZOI_INLINE V expm1(V x) {

@@ -18,7 +18,8 @@
 //   max_second, min_second   if either is NaN the SECOND operand is returned, as the instruction does
 //   select(m, yes, no), less, less_equal, equal, unordered (either is NaN)
 //   any(m), both(m, n), either(m, n)
-//   ldexp(a, n)     a * 2^n for |a| in [1/2, 2) or NaN and an integral n in [-252, 252], right for denormal results
+//   ldexp(a, n)     a * 2^n for |a| in [1/2, 2) or NaN and an integral n in [-252, 252], right for denormal results;
+//                   kLdexpIsCheap: it is one instruction
 //   round           to the nearest integer, ties to even
 //   shift_left<n>, shift_right<n>   of int32 lanes, the right one arithmetic
 //

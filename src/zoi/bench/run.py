@@ -94,6 +94,7 @@ def run(
     idle_gap_ms: float = 0.0,
     with_memory: bool = True,
     progress: Progress | None = None,
+    pool: Sequence[Feeds] | None = None,
 ) -> Report:
     """Compares implementations on one ONNX model, one thread for each core.
 
@@ -112,12 +113,13 @@ def run(
         idle_gap_ms: Sleep before every run.
         with_memory: Measure the growth of memory as well, in child processes.
         progress: Told what is being done, and the share of it that is done.
+        pool: Inputs to run in rotation, rather than random ones.
     """
     shapes, fix, tell = shapes or {}, fix or {}, progress or (lambda what, share: None)
     chosen = list(cores or default_cores())
     specs = zoi.load(model).inputs if os.fspath(model).endswith(".zoi") else model_inputs(model, shapes, fix)
     rng = np.random.default_rng()
-    pool = [random_feeds(specs, rng, ranges) for _ in range(pool_size(specs))]
+    pool = pool or [random_feeds(specs, rng, ranges) for _ in range(pool_size(specs))]
     results = [Result(name) for name in peers]
     loaded: dict[str, Peer] = {}
     with pinned(chosen):

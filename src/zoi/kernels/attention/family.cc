@@ -17,16 +17,15 @@ const char* check(const void* problem, const Extent* extents) {
   if (!sizes_at_least(0, {p.batch0, p.batch1, p.m, p.dv})) return "a dimension is out of range";
   if (!sizes_at_least(1, {p.n, p.d})) return "n and d must be positive";
   if (p.d + p.dv > kMaxSize || !work_is_bounded({p.batch0, p.batch1, p.m, p.n, p.d + p.dv})) return "too much work";
-  const Dim outer = {p.batch0, 0}, heads = {p.batch1, 0};
-  const auto inside = [&](int operand, Dim b0, Dim b1, int64_t s0, int64_t s1, Dim row, Dim col) {
-    return fits(extents[operand], 4, {{b0.size, s0}, {b1.size, s1}, row, col});
+  const auto inside = [&](int operand, int64_t batch0, int64_t batch1, Dim row, Dim col) {
+    return fits(extents[operand], 4, {{p.batch0, batch0}, {p.batch1, batch1}, row, col});
   };
-  if (!inside(kAttentionQ, outer, heads, p.q_batch0, p.q_batch1, {p.m, p.q_row}, {p.d, 1})) return "q is too small";
-  if (!inside(kAttentionK, outer, heads, p.k_batch0, p.k_batch1, {p.n, p.k_row}, {p.d, 1})) return "k is too small";
-  if (!inside(kAttentionV, outer, heads, p.v_batch0, p.v_batch1, {p.n, p.v_row}, {p.dv, 1})) return "v is too small";
-  if (!inside(kAttentionY, outer, heads, p.y_batch0, p.y_batch1, {p.m, p.y_row}, {p.dv, 1})) return "y is too small";
+  if (!inside(kAttentionQ, p.q_batch0, p.q_batch1, {p.m, p.q_row}, {p.d, 1})) return "q is too small";
+  if (!inside(kAttentionK, p.k_batch0, p.k_batch1, {p.n, p.k_row}, {p.d, 1})) return "k is too small";
+  if (!inside(kAttentionV, p.v_batch0, p.v_batch1, {p.n, p.v_row}, {p.dv, 1})) return "v is too small";
+  if (!inside(kAttentionY, p.y_batch0, p.y_batch1, {p.m, p.y_row}, {p.dv, 1})) return "y is too small";
   if (extents[kAttentionMask].present &&
-      !inside(kAttentionMask, outer, heads, p.mask_batch0, p.mask_batch1, {p.m, p.mask_row}, {p.n, p.mask_col}))
+      !inside(kAttentionMask, p.mask_batch0, p.mask_batch1, {p.m, p.mask_row}, {p.n, p.mask_col}))
     return "the mask is too small";
   return nullptr;
 }

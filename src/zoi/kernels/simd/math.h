@@ -1,7 +1,7 @@
 // Elementary functions of a vector, float32. Include it after the ISA's header (simd/avx2.h or simd/avx512.h).
 //
 // Every function takes any float: NaN stays NaN, infinities give the limits, denormal arguments and results are right.
-// The largest errors, in units of the last place, over all floats: exp 1, expm1 1.5, log 1, tanh 5, sigmoid 2.5, erf 5,
+// The largest errors, in units of the last place, over all floats: exp 1, expm1 1.5, log 1, tanh 5, sigmoid 2.5, erf 6,
 // sin and cos 2, softplus 4. Coefficients are minimax fits (iteratively reweighted least squares in float64).
 #pragma once
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from zoi import _native
 
 Array = npt.NDArray[Any]

@@ -36,7 +36,9 @@ def test_rows(axis: int, scale: float, log: bool) -> None:
         assert gaps_untouched(y), kernel
 
 
-@pytest.mark.parametrize(("heads", "div", "mask_rows", "col"), [(3, 4, 3, 1), (3, 1, 4, 1), (1, 12, 1, 1), (3, 4, 3, 0)])
+@pytest.mark.parametrize(
+    ("heads", "div", "mask_rows", "col"), [(3, 4, 3, 1), (3, 1, 4, 1), (1, 12, 1, 1), (3, 4, 3, 0)]
+)
 @pytest.mark.parametrize("axis", [5, 16, 45])
 def test_masked_rows(axis: int, heads: int, div: int, mask_rows: int, col: int) -> None:
     outer = 12
@@ -54,7 +56,9 @@ def test_masked_rows(axis: int, heads: int, div: int, mask_rows: int, col: int) 
 
 
 @pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize(("outer", "axis", "inner"), [(2, 3, 2), (1, 5, 8), (3, 4, 31), (2, 7, 64), (1, 21, 77), (2, 1, 5)])
+@pytest.mark.parametrize(
+    ("outer", "axis", "inner"), [(2, 3, 2), (1, 5, 8), (3, 4, 31), (2, 7, 64), (1, 21, 77), (2, 1, 5)]
+)
 def test_columns(outer: int, axis: int, inner: int, log: bool) -> None:
     x = (RNG.standard_normal((outer, axis + 1, inner + 3)) * 4).astype(np.float32)[:, :axis, :inner]
     y = np.empty((outer, axis + 2, inner + 1), np.float32)[:, :axis, :inner]

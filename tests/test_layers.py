@@ -35,7 +35,7 @@ def cpp_files():
 
 
 def imports(path):
-    """Second names of what a module imports from zoi: `zoi.passes.lower` and `from zoi import passes` are both passes."""
+    """What a module imports from zoi, by second name: `zoi.passes.lower` and `from zoi import passes` are passes."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -43,7 +43,7 @@ def imports(path):
             names = [f"zoi.{alias.name}" for alias in node.names] if node.module == "zoi" else [node.module]
         else:
             names = []
-        yield from ((name.split(".") + [""])[1] for name in names if name.split(".")[0] == "zoi")
+        yield from (f"{name}.".split(".")[1] for name in names if name.split(".")[0] == "zoi")
 
 
 @pytest.mark.parametrize("path", python_files(), ids=lambda p: str(p.relative_to(SRC)))

@@ -33,7 +33,7 @@ def ort(name):
     return peers.make("ort", case.path(), case.shapes, case.fix, [max(os.sched_getaffinity(0))])
 
 
-@pytest.mark.parametrize(("case", "shapes", "arch"), runs())
+@pytest.mark.parametrize(("case", "shapes", "arch"), list(runs()))
 def test_agrees_with_onnxruntime(case, shapes, arch):
     plan = zoi.compile(case.path(), shapes=shapes, fix=case.fix, arch=arch)
     plan.native.validate()

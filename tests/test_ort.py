@@ -103,7 +103,7 @@ def test_bytes_and_options_are_accepted(dynamic):
 )
 def test_what_onnxruntime_refuses_is_refused(dynamic, feeds, names):
     ours, theirs = both(dynamic)
-    with pytest.raises(Exception) as expected:  # noqa: B017
+    with pytest.raises(Exception) as expected:
         theirs.run(names, feeds)
     with pytest.raises(ValueError) as caught:
         ours.run(names, feeds)

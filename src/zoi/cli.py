@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -186,7 +187,7 @@ def report_table(report: Report) -> Table:
     """A comparison as a table; the speed-up is a peer's median over zoi's."""
     ratios = report.ratios()
     title = f"{report.model}, core {','.join(map(str, report.cores))} of {report.machine['cpu']}"
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for column in ("", "p50", "p99", "p99.9", "max", "memory", "error", "speed-up"):
         table.add_column(column, justify="left" if not column else "right")
     for result in report.results:

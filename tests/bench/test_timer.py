@@ -31,10 +31,9 @@ def test_contenders_take_turns_in_alternating_order():
     calls: list[str] = []
     contenders = {name: [lambda name=name: calls.append(name)] for name in "ab"}
     samples = timer.measure(contenders, runs=40)
-    timed = "".join(calls)[-(40 + timer.ROUNDS * timer.SETTLE) * 2 :]
-    blocks = [timed[0]]
-    blocks += [now for before, now in zip(timed, timed[1:], strict=False) if before != now]
-    assert blocks == ["a", "b"] * (len(blocks) // 2) or len(blocks) == timer.ROUNDS + 1
+    block = 40 // timer.ROUNDS + timer.SETTLE
+    timed = "".join(calls)[-2 * block * timer.ROUNDS :]
+    assert timed == ("a" * block + "b" * 2 * block + "a" * block) * (timer.ROUNDS // 2)
     assert {name: len(series) for name, series in samples.items()} == {"a": 40, "b": 40}
 
 

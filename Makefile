@@ -11,7 +11,7 @@ PYTHON_CODE := src tests examples benchmarks
 CPP_CODE = $(shell git ls-files '*.cc' '*.h' '*.c')
 say = @printf '\033[1m==> %s\033[0m\n' '$(1)'
 
-.PHONY: demo test dev bench table lint format fuzz sanitize clean
+.PHONY: demo test dev bench table lint format clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo

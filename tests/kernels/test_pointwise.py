@@ -21,7 +21,13 @@ from harness import (
     strides,
 )
 
-OPS = ["copy", "add", "sub", "mul", "div", "max", "min", "pow", "mod", "fmod", "neg", "abs", "sign", "sqrt", "rsqrt", "reciprocal", "exp", "log", "erf", "floor", "ceil", "round", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "equal", "less", "less_equal", "greater", "greater_equal", "and", "or", "xor", "not", "is_nan", "is_inf", "where", "relu", "clip", "sigmoid", "tanh", "gelu", "gelu_tanh", "silu", "hard_sigmoid", "hard_swish", "leaky_relu", "elu", "softplus", "mish", "softsign"]
+OPS = [
+    "copy", "add", "sub", "mul", "div", "max", "min", "pow", "mod", "fmod", "neg", "abs", "sign", "sqrt", "rsqrt",
+    "reciprocal", "exp", "log", "erf", "floor", "ceil", "round", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+    "cosh", "asinh", "acosh", "atanh", "equal", "less", "less_equal", "greater", "greater_equal", "and", "or", "xor",
+    "not", "is_nan", "is_inf", "where", "relu", "clip", "sigmoid", "tanh", "gelu", "gelu_tanh", "silu", "hard_sigmoid",
+    "hard_swish", "leaky_relu", "elu", "softplus", "mish", "softsign",
+]  # fmt: skip
 OP = {name: i for i, name in enumerate(OPS)}
 COMPUTE = {np.dtype(np.float32): 0, np.dtype(np.float64): 1, np.dtype(np.int64): 10}
 SIMD = ("generic", "avx2", "avx512")

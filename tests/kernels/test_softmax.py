@@ -83,7 +83,7 @@ def test_strided_axis() -> None:
 def test_special_values(inner: int) -> None:
     x = np.zeros((6, 11, inner), np.float32)
     x[0] = -np.inf
-    x[1, 3] = np.nan
+    x[1, 3] = np.uint32(0x7FC0_01FF).view(np.float32)  # a NaN with a payload
     x[2, 10] = np.inf
     x[3, :10] = -np.inf
     x[4] = RNG.standard_normal((11, inner)) * 1e38

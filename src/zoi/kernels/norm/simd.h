@@ -45,43 +45,59 @@ ZOI_INLINE void normalise(const float* v, const float* scale, const float* bias,
   });
 }
 
-static void run(const void* raw, Lane lane) {
-  const auto& args = *static_cast<const NormArgs*>(raw);
+// x + residual into y (and sum), or x into sum. Returns where the row to normalise lies.
+ZOI_INLINE const float* prepare(const NormArgs& args, int64_t row) {
   const NormProblem& p = args.problem;
   const int64_t n = p.cols;
-  const float count = static_cast<float>(n);
+  const float* x = args.x + row * p.x_row;
+  float* y = args.y + row * p.y_row;
+  float* sum = args.sum ? args.sum + row * p.s_row : nullptr;
+  if (args.residual) {
+    const float* residual = args.residual + row * p.r_row;
+    for_vectors(n, [&](int64_t i, auto m) __attribute__((always_inline)) {
+      V v = add(load(x + i, m), load(residual + i, m));
+      store(y + i, v, m);
+      if (sum) store(sum + i, v, m);
+    });
+    return y;
+  }
+  if (sum) for_vectors(n, [&](int64_t i, auto m) __attribute__((always_inline)) { store(sum + i, load(x + i, m), m); });
+  return x;
+}
+
+// A few rows go through each pass together: while the last lanes of one row are summed, the next row is under way.
+static void run(const void* raw, Lane lane) {
+  constexpr int64_t kRows = 8, kGroup = 2048;  // rows and elements of a group, which stays in L1
+  const auto& args = *static_cast<const NormArgs*>(raw);
+  const NormProblem& p = args.problem;
+  const int64_t n = p.cols, rms = p.rms;
+  const float count = static_cast<float>(n), epsilon = static_cast<float>(p.epsilon);
+  const int64_t fit = n * kRows <= kGroup ? kRows : n * 2 <= kGroup ? kGroup / n : 1;
   const Range range = lane_range(p.rows, lane);
-  for (int64_t row = range.begin; row < range.end; row++) {
-    const float* x = args.x + row * p.x_row;
-    float* y = args.y + row * p.y_row;
-    float* sum = args.sum ? args.sum + row * p.s_row : nullptr;
-    if (args.residual) {
-      const float* residual = args.residual + row * p.r_row;
-      for_vectors(n, [&](int64_t i, auto m) __attribute__((always_inline)) {
-        V v = add(load(x + i, m), load(residual + i, m));
-        store(y + i, v, m);
-        if (sum) store(sum + i, v, m);
-      });
-      x = y;
-    } else if (sum) {
-      for_vectors(n, [&](int64_t i, auto m) __attribute__((always_inline)) { store(sum + i, load(x + i, m), m); });
+  const float* v[kRows];
+  float mean[kRows], variance[kRows];
+  for (int64_t row = range.begin; row < range.end; row += fit) {
+    const int64_t rows = range.end - row < fit ? range.end - row : fit;
+    for (int64_t r = 0; r < rows; r++) v[r] = prepare(args, row + r);
+    for (int64_t r = 0; r < rows; r++)
+      mean[r] = rms ? 0.0f : sum_of(v[r], n, [](V u) __attribute__((always_inline)) { return u; }) / count;
+    for (int64_t r = 0; r < rows; r++) {
+      const V means = set1(mean[r]);
+      const auto square = [&](V u) __attribute__((always_inline)) { return mul(sub(u, means), sub(u, means)); };
+      variance[r] = sum_of(v[r], n, square) / count;
     }
-    const float mean = p.rms ? 0.0f : sum_of(x, n, [](V v) __attribute__((always_inline)) { return v; }) / count;
-    const V means = set1(mean);
-    const float variance = sum_of(x, n, [&](V v) __attribute__((always_inline)) {
-                             V d = sub(v, means);
-                             return mul(d, d);
-                           }) /
-                           count;
-    const V factor = div(set1(1.0f), sqrt(set1(variance + static_cast<float>(p.epsilon))));
-    if (args.scale && args.bias)
-      normalise<true, true>(x, args.scale, args.bias, y, n, means, factor);
-    else if (args.scale)
-      normalise<true, false>(x, args.scale, nullptr, y, n, means, factor);
-    else if (args.bias)
-      normalise<false, true>(x, nullptr, args.bias, y, n, means, factor);
-    else
-      normalise<false, false>(x, nullptr, nullptr, y, n, means, factor);
+    for (int64_t r = 0; r < rows; r++) {
+      const V means = set1(mean[r]), factor = div(set1(1.0f), sqrt(set1(variance[r] + epsilon)));
+      float* y = args.y + (row + r) * p.y_row;
+      if (args.scale && args.bias)
+        normalise<true, true>(v[r], args.scale, args.bias, y, n, means, factor);
+      else if (args.scale)
+        normalise<true, false>(v[r], args.scale, nullptr, y, n, means, factor);
+      else if (args.bias)
+        normalise<false, true>(v[r], nullptr, args.bias, y, n, means, factor);
+      else
+        normalise<false, false>(v[r], nullptr, nullptr, y, n, means, factor);
+    }
   }
 }
 

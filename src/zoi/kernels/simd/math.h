@@ -18,42 +18,36 @@ ZOI_INLINE V polynomial(V x, float c, Rest... rest) {
   return polynomial(x, set1(c), rest...);
 }
 
-struct ExpParts {
-  V n, r, q;  // exp(x) = 2^n (1 + r + r^2 q), |r| <= ln(2) / 2
-};
-ZOI_INLINE ExpParts exp_parts(V x) {
-  V n = round(mul(x, set1(1.44269504f)));
-  V r = fnma(n, set1(-1.90465421e-09f), fnma(n, set1(0.693147182f), x));
-  return {n, r, polynomial(r, 0.00138145965f, 0.00836871751f, 0.041668389f, 0.166665211f, 0.49999994f)};
+// exp(x) = 2^n exp(r) with |r| <= ln(2) / 2; exp(r) = 1 + r + r^2 q(r).
+ZOI_INLINE V exp_rest(V x, V n) { return fnma(n, set1(-1.90465421e-09f), fnma(n, set1(0.693147182f), x)); }
+ZOI_INLINE V exp_q(V r) {
+  return polynomial(r, 0.00138145965f, 0.00836871751f, 0.041668389f, 0.166665211f, 0.49999994f);
 }
 
 ZOI_INLINE V exp_clamped(V x) {  // x in [-104, 89] or NaN
-  ExpParts e = exp_parts(x);
-  V p = fma(e.q, e.r, set1(1.0f));
-  return ldexp(fma(p, e.r, set1(1.0f)), e.n);
+  V n = round(mul(x, set1(1.44269504f))), r = exp_rest(x, n);
+  return ldexp(fma(fma(exp_q(r), r, set1(1.0f)), r, set1(1.0f)), n);
 }
 ZOI_INLINE V exp(V x) { return exp_clamped(min_second(set1(89.0f), max_second(set1(-104.0f), x))); }
-ZOI_INLINE V exp_nonpositive(V x) { return exp_clamped(max_second(set1(-104.0f), x)); }
-/// For x <= 0, where results below 2^-126 may become 0: what softmax needs.
-ZOI_INLINE V exp_flushed(V x) {
+ZOI_INLINE V exp_nonpositive(V x) {
+  x = max_second(set1(-104.0f), x);
   if constexpr (kLdexpIsCheap) {
-    return exp_nonpositive(x);
+    return exp_clamped(x);
   } else {
-    // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, ready to be moved into the exponent.
-    const V magic = set1(12582912.0f);
-    V t = fma(x, set1(1.44269504f), magic);
-    V n = sub(t, magic);
-    V r = fnma(n, set1(-1.90465421e-09f), fnma(n, set1(0.693147182f), x));
-    V p = polynomial(r, 0.00138145965f, 0.00836871751f, 0.041668389f, 0.166665211f, 0.49999994f, 1.0f, 1.0f);
-    return select(less(x, set1(-87.0f)), zero(), as_float(iadd(as_int(p), shift_left<23>(as_int(t)))));
+    // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, here as the exponent of 2^(n + 100); then
+    // 2^-100 makes the result denormal where it is.
+    const V magic = set1(12582912.0f + 227.0f);
+    V t = fma(x, set1(1.44269504f), magic), r = exp_rest(x, sub(t, magic));
+    V p = fma(fma(exp_q(r), r, set1(1.0f)), r, set1(1.0f));
+    return mul(mul(p, as_float(shift_left<23>(as_int(t)))), set1(0x1p-100f));
   }
 }
 
 /// exp(x) - 1 without cancellation, for x <= 88.
 ZOI_INLINE V expm1(V x) {
-  ExpParts e = exp_parts(max_second(set1(-30.0f), x));
-  V scale = ldexp(set1(1.0f), e.n);
-  return fma(scale, fma(mul(e.q, e.r), e.r, e.r), sub(scale, set1(1.0f)));
+  x = max_second(set1(-30.0f), x);
+  V n = round(mul(x, set1(1.44269504f))), r = exp_rest(x, n), scale = ldexp(set1(1.0f), n);
+  return fma(scale, fma(mul(exp_q(r), r), r, r), sub(scale, set1(1.0f)));
 }
 
 /// -inf at 0, NaN below.

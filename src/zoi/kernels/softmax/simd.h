@@ -1,113 +1,167 @@
-// Softmax in float32 vectors. Rows (inner == 1): three passes over a row that stays in L1: scaled and masked values
-// with their maximum, exponentials with their sum, division. Columns (inner > 1): the same, for kColumns columns
-// side by side.
+// Softmax in float32 vectors. Rows (inner == 1): three passes over a row that stays in L1: the maximum, exponentials
+// with their sum, division. Columns (inner > 1): the same, for kColumns columns side by side.
 #pragma once
 
 #include "softmax.h"
 
 namespace zoi::ZOI_ISA {
 
-inline constexpr int kVectors = 4;
-inline constexpr int64_t kColumns = kVectors * kWidth;
+inline constexpr int64_t kColumns = 128;  // wide enough that rows a power of two apart do not fight for a cache set
 
 enum class Mask { none, one, row };  // no mask, one value for the whole row, a value for each element
 
+/// exp(scale d) for d <= 0 as 2^(c d), so that the scale costs nothing; results below 2^-125 are 0, and the relative
+/// error is that of rounding scale d, plus 2^-23.
+struct Exponential {
+  V c, lowest;
+
+  [[gnu::always_inline]] explicit Exponential(float scale)
+      : c(set1(scale * 1.44269504f)), lowest(div(set1(-125.0f), c)) {}
+  [[gnu::always_inline]] V operator()(V d) const {
+    const auto power = [](V f) __attribute__((always_inline)) {
+      return polynomial(f, 0.0013264697f, 0.00967153441f, 0.0555073395f, 0.240222424f, 0.693147004f, 1.0f);
+    };
+    if constexpr (kLdexpIsCheap) {
+      V u = max_second(set1(-150.0f), mul(d, c)), n = round(u);
+      return ldexp(power(sub(u, n)), n);
+    } else {
+      // Adding 1.5 * 2^23 rounds to an integer n and leaves it in the low bits, here as the exponent of 2^n.
+      const V magic = set1(12582912.0f + 127.0f);
+      V t = fma(d, c, magic), n = sub(t, magic);
+      V p = power(fma(d, c, bit_xor(n, set1(-0.0f))));
+      return select(less(d, lowest), zero(), mul(p, as_float(shift_left<23>(as_int(t)))));
+    }
+  }
+};
+
+/// The maximum of a row; a masked row is stored in y, scaled and masked. A NaN may be lost here; its own exponential
+/// then makes the sum, and so every result, NaN.
 template <Mask kind>
-ZOI_INLINE void softmax_row(const float* x, const float* mask, float* y, int64_t n, float scale, bool log) {
-  const V scales = set1(scale), lowest = set1(-__builtin_inff());
+ZOI_INLINE float row_maximum(const float* x, const float* mask, float* y, int64_t n, V scale) {
   const V shift = kind == Mask::one ? broadcast(mask) : zero();
-  const int64_t whole = n / kWidth * kWidth;
-  const M rest = first(static_cast<int>(n - whole));
-  V top = lowest, other = lowest;
-  const auto value = [&](V v, V m) __attribute__((always_inline)) {
-    return kind == Mask::none ? mul(v, scales) : fma(v, scales, kind == Mask::one ? shift : m);
+  const auto value = [&](int64_t i, auto... m) __attribute__((always_inline)) {
+    if constexpr (kind == Mask::none) return load(x + i, m...);
+    V v = fma(load(x + i, m...), scale, kind == Mask::one ? shift : load(mask + i, m...));
+    store(y + i, v, m...);
+    return v;
+  };
+  V top = set1(-__builtin_inff()), other = top;
+  int64_t i = 0;
+  for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
+    top = max_second(top, value(i));
+    other = max_second(other, value(i + kWidth));
+  }
+  if (i + kWidth <= n) {
+    top = max_second(top, value(i));
+    i += kWidth;
+  }
+  if (i < n) {
+    const M m = first(static_cast<int>(n - i));
+    other = max_second(other, select(m, value(i, m), other));
+  }
+  return reduce_max(max_second(top, other));
+}
+
+/// The sum of exp(v - max); the terms are stored in y unless the logarithm is wanted.
+template <bool log>
+ZOI_INLINE float row_sum(const float* v, float* y, int64_t n, V max, const Exponential& exponential) {
+  const auto term = [&](int64_t i, auto... m) __attribute__((always_inline)) {
+    V e = exponential(sub(load(v + i, m...), max));
+    if constexpr (!log) store(y + i, e, m...);
+    return e;
+  };
+  V sum = zero(), other = zero();
+  int64_t i = 0;
+  for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
+    sum = add(sum, term(i));
+    other = add(other, term(i + kWidth));
+  }
+  if (i + kWidth <= n) {
+    sum = add(sum, term(i));
+    i += kWidth;
+  }
+  if (i < n) {
+    const M m = first(static_cast<int>(n - i));
+    other = add(other, select(m, term(i, m), zero()));
+  }
+  return reduce_add(add(sum, other));
+}
+
+template <bool log>
+ZOI_INLINE void finish_row(const float* v, float* y, int64_t n, V max, V total, V scale) {
+  const V minus_log = log ? sub(zero(), zoi::ZOI_ISA::log(total)) : zero(), factor = div(set1(1.0f), total);
+  const auto finish = [&](int64_t i, auto... m) __attribute__((always_inline)) {
+    V result = log ? fma(sub(load(v + i, m...), max), scale, minus_log) : mul(load(y + i, m...), factor);
+    store(y + i, result, m...);
   };
   int64_t i = 0;
-  for (; i + 2 * kWidth <= whole; i += 2 * kWidth) {
-    V v = value(load(x + i), kind == Mask::row ? load(mask + i) : zero());
-    V w = value(load(x + i + kWidth), kind == Mask::row ? load(mask + i + kWidth) : zero());
-    store(y + i, v);
-    store(y + i + kWidth, w);
-    top = max_second(top, v);
-    other = max_second(other, w);
-  }
-  if (i < whole) {
-    V v = value(load(x + i), kind == Mask::row ? load(mask + i) : zero());
-    store(y + i, v);
-    top = max_second(top, v);
-  }
-  if (whole < n) {
-    V v = value(load(x + whole, rest), kind == Mask::row ? load(mask + whole, rest) : zero());
-    store(y + whole, v, rest);
-    other = max_second(other, select(rest, v, lowest));
-  }
-  // A NaN may be lost here; its own exponential then makes the sum, and so every result, NaN.
-  const V max = set1(reduce_max(max_second(top, other)));
-
-  V sum = zero();
-  for (i = 0; i < whole; i += kWidth) {
-    V e = exp_flushed(sub(load(y + i), max));
-    if (!log) store(y + i, e);
-    sum = add(sum, e);
-  }
-  if (whole < n) {
-    V e = exp_flushed(sub(load(y + whole, rest), max));
-    if (!log) store(y + whole, e, rest);
-    sum = add(sum, select(rest, e, zero()));
-  }
-  const V total = set1(reduce_add(sum));
-
-  if (log) {
-    const V log_total = zoi::ZOI_ISA::log(total);
-    for (i = 0; i < whole; i += kWidth) store(y + i, sub(sub(load(y + i), max), log_total));
-    if (whole < n) store(y + whole, sub(sub(load(y + whole, rest), max), log_total), rest);
-  } else {
-    const V factor = div(set1(1.0f), total);
-    for (i = 0; i < whole; i += kWidth) store(y + i, mul(load(y + i), factor));
-    if (whole < n) store(y + whole, mul(load(y + whole, rest), factor), rest);
-  }
+  for (; i + kWidth <= n; i += kWidth) finish(i);
+  if (i < n) finish(i, first(static_cast<int>(n - i)));
 }
 
-template <Mask kind>
+// A few rows go through each pass together: while the last lanes of one row are reduced, the next row is under way.
+template <Mask kind, bool log>
 ZOI_INLINE void softmax_rows(const SoftmaxArgs& args, Range range) {
+  constexpr int64_t kRows = 8, kGroup = 2048;  // rows and elements of a group, which stays in L1
   const SoftmaxProblem& p = args.problem;
-  for (int64_t o = range.begin; o < range.end; o++) {
-    const float* mask = kind == Mask::none ? nullptr : args.mask + o / p.mask_div % p.mask_rows * p.mask_row;
-    softmax_row<kind>(args.x + o * p.x_outer, mask, args.y + o * p.y_outer, p.axis, static_cast<float>(p.scale),
-                      p.log != 0);
+  const float scale = static_cast<float>(p.scale), rest = kind == Mask::none ? scale : 1.0f;  // rest: after the mask
+  const Exponential exponential(rest);
+  const int64_t fit = p.axis * kRows <= kGroup ? kRows : p.axis * 2 <= kGroup ? kGroup / p.axis : 1;
+  float max[kRows], total[kRows];
+  for (int64_t o = range.begin; o < range.end; o += fit) {
+    const int64_t rows = range.end - o < fit ? range.end - o : fit;
+    const auto x = [&](int64_t r) { return args.x + (o + r) * p.x_outer; };
+    const auto y = [&](int64_t r) { return args.y + (o + r) * p.y_outer; };
+    const auto v = [&](int64_t r) { return kind == Mask::none ? x(r) : y(r); };
+    for (int64_t r = 0; r < rows; r++) {
+      const float* mask = kind == Mask::none ? nullptr : args.mask + (o + r) / p.mask_div % p.mask_rows * p.mask_row;
+      max[r] = row_maximum<kind>(x(r), mask, y(r), p.axis, set1(scale));
+    }
+    for (int64_t r = 0; r < rows; r++) total[r] = row_sum<log>(v(r), y(r), p.axis, set1(max[r]), exponential);
+    for (int64_t r = 0; r < rows; r++)
+      finish_row<log>(v(r), y(r), p.axis, set1(max[r]), set1(total[r]), set1(rest));
   }
 }
+template <Mask kind>
+static void softmax_rows(const SoftmaxArgs& args, Range range) {
+  args.problem.log ? softmax_rows<kind, true>(args, range) : softmax_rows<kind, false>(args, range);
+}
 
-// `vectors` vectors of columns, the last of which has the lanes `m` only. Like the rows, y holds the values between
-// the passes.
-template <int vectors>
-ZOI_INLINE void softmax_columns(const SoftmaxProblem& p, const float* x, float* y, M m) {
+// n <= kColumns columns; their maxima and sums are kept on the stack.
+template <bool log>
+ZOI_INLINE void softmax_columns(const SoftmaxProblem& p, const float* x, float* y, int64_t n) {
+  const int64_t axis = p.axis, x_axis = p.x_axis, y_axis = p.y_axis;
   const V scale = set1(static_cast<float>(p.scale));
-  V top[vectors], sum[vectors];
-#define ZOI_LOAD(q, k) ((k) + 1 < vectors ? load((q) + (k) * kWidth) : load((q) + (k) * kWidth, m))
-  for (int k = 0; k < vectors; k++) top[k] = set1(-__builtin_inff()), sum[k] = zero();
-  for (int64_t a = 0; a < p.axis; a++)
-    for (int k = 0; k < vectors; k++) top[k] = max_second(top[k], mul(ZOI_LOAD(x + a * p.x_axis, k), scale));
-  for (int64_t a = 0; a < p.axis; a++) {
-    float* row = y + a * p.y_axis;
-    for (int k = 0; k < vectors; k++) {
-      V v = sub(mul(ZOI_LOAD(x + a * p.x_axis, k), scale), top[k]);
-      V e = exp_flushed(v);
-      sum[k] = add(sum[k], e);
-      V result = p.log ? v : e;
-      k + 1 < vectors ? store(row + k * kWidth, result) : store(row + k * kWidth, result, m);
-    }
+  const Exponential exponential(static_cast<float>(p.scale));
+  alignas(64) float top[kColumns], sum[kColumns];
+  const int64_t whole = n / kWidth * kWidth;
+  const M rest = first(static_cast<int>(n - whole));
+  const auto for_vectors = [&](auto body) __attribute__((always_inline)) {
+    for (int64_t i = 0; i < whole; i += kWidth) body(i);
+    if (whole < n) body(whole, rest);
+  };
+  for (int64_t i = 0; i < kColumns; i += kWidth) store(top + i, set1(-__builtin_inff())), store(sum + i, zero());
+  for (int64_t a = 0; a < axis; a++, x += x_axis)
+    for_vectors([&](int64_t i, auto... m) __attribute__((always_inline)) {
+      store(top + i, max_second(load(top + i), load(x + i, m...)));
+    });
+  x -= axis * x_axis;
+  for (int64_t a = 0; a < axis; a++, x += x_axis, y += y_axis)
+    for_vectors([&](int64_t i, auto... m) __attribute__((always_inline)) {
+      V d = sub(load(x + i, m...), load(top + i)), e = exponential(d);
+      store(sum + i, add(load(sum + i), e));
+      store(y + i, log ? d : e, m...);
+    });
+  y -= axis * y_axis;
+  for (int64_t i = 0; i < kColumns; i += kWidth) {
+    V s = load(sum + i);
+    store(sum + i, log ? zoi::ZOI_ISA::log(s) : div(set1(1.0f), s));
   }
-  for (int k = 0; k < vectors; k++) sum[k] = p.log ? log(sum[k]) : div(set1(1.0f), sum[k]);
-  for (int64_t a = 0; a < p.axis; a++) {
-    float* row = y + a * p.y_axis;
-    for (int k = 0; k < vectors; k++) {
-      V v = ZOI_LOAD(row, k);
-      V result = p.log ? sub(v, sum[k]) : mul(v, sum[k]);
-      k + 1 < vectors ? store(row + k * kWidth, result) : store(row + k * kWidth, result, m);
-    }
-  }
-#undef ZOI_LOAD
+  for (int64_t a = 0; a < axis; a++, y += y_axis)
+    for_vectors([&](int64_t i, auto... m) __attribute__((always_inline)) {
+      V v = load(y + i, m...), s = load(sum + i);
+      store(y + i, log ? sub(mul(v, scale), s) : mul(v, s), m...);
+    });
 }
 
 ZOI_INLINE int64_t column_parts(const SoftmaxProblem& p) { return (p.inner + kColumns - 1) / kColumns; }
@@ -128,19 +182,13 @@ static void run(const void* raw, Lane lane) {
     const float* x = args.x + o * p.x_outer + column;
     float* y = args.y + o * p.y_outer + column;
     const int64_t columns = p.inner - column < kColumns ? p.inner - column : kColumns;
-    const int vectors = static_cast<int>((columns + kWidth - 1) / kWidth);
-    const M m = first(static_cast<int>(columns - (vectors - 1) * kWidth));
-    switch (vectors) {
-      case 1: softmax_columns<1>(p, x, y, m); break;
-      case 2: softmax_columns<2>(p, x, y, m); break;
-      case 3: softmax_columns<3>(p, x, y, m); break;
-      default: softmax_columns<4>(p, x, y, m); break;
-    }
+    p.log ? softmax_columns<true>(p, x, y, columns) : softmax_columns<false>(p, x, y, columns);
   }
 }
 
 static bool supports(const void* problem) {
   const auto& p = *static_cast<const SoftmaxProblem*>(problem);
+  if (!(p.scale >= 0)) return false;  // the largest x would not have the largest exponential
   return p.inner != 1 || (p.x_axis == 1 && p.y_axis == 1 && (p.mask_col == 0 || p.mask_col == 1)) || p.axis <= 1;
 }
 static int64_t slices(const void* problem) {

@@ -15,7 +15,7 @@ ULP = {"exp": 1.0, "log": 1.0, "tanh": 5.0, "sigmoid": 2.5, "erf": 6.0, "sin": 2
 
 
 def all_floats() -> Array:
-    """About a million floats: every 4099th bit pattern, so every exponent, both signs, denormals, NaN and infinities."""
+    """About a million floats: every 4099th bit pattern, so every exponent, denormals, NaN and infinities."""
     return np.concatenate([np.arange(0, 1 << 32, 4099, dtype=np.uint32).view(np.float32),
                            np.float32([0.0, -0.0, np.inf, -np.inf, np.nan, 88.72283, 88.72284, -87.4, -103.97, -104.1]),
                            np.linspace(-12, 12, 200001, dtype=np.float32)])  # fmt: skip

@@ -97,8 +97,8 @@ def test_special_values(inner: int) -> None:
         assert np.isnan(y[:3]).all(), kernel
 
 
-@pytest.mark.parametrize("change", [{"outer": 5}, {"axis": 9}, {"inner": 2}, {"x_axis": 2}, {"y_outer": 0}, {"axis": -1},
-                                    {"mask_div": 0}, {"mask_rows": 0}, {"mask_rows": 3}, {"mask_row": 9},
+@pytest.mark.parametrize("change", [{"outer": 5}, {"axis": 9}, {"inner": 2}, {"x_axis": 2}, {"y_outer": 0},
+                                    {"axis": -1}, {"mask_div": 0}, {"mask_rows": 0}, {"mask_rows": 3}, {"mask_row": 9},
                                     {"outer": 1 << 31, "axis": 1 << 31}])  # fmt: skip
 def test_refuses_what_leaves_its_memory(change: dict[str, int]) -> None:
     x, y, mask = np.zeros((4, 8), np.float32), np.zeros((4, 8), np.float32), np.zeros((2, 8), np.float32)

@@ -98,7 +98,25 @@ static bool power(float* y, Source a, Source b, int64_t n) {
   return false;
 }
 
-[[gnu::noinline]] static void execute(int64_t op, float* y, Source a, Source b, Source c, int64_t n) {
+/// The values of a tile: inputs, immediates, results. Not an array of Source, whose halves are written one by one and
+/// would be read back as one, which the processor cannot forward.
+struct Values {
+  const float* p[kValues];
+  int64_t mask[kValues];
+
+  [[gnu::always_inline]] void set(int64_t i, const float* address, int64_t m) {
+    p[i] = address;
+    mask[i] = m;
+  }
+};
+
+// Runs one instruction over n elements.
+[[gnu::noinline]] static void execute(const int64_t* code, const Values& values, float* y, int64_t n) {
+  const int64_t op = code[0], arity = pointwise_arity(op);
+  const int64_t second = arity > 1 ? code[2] : code[1], third = arity > 2 ? code[3] : code[1];
+  const Source a = {values.p[code[1]], values.mask[code[1]]};
+  const Source b = {values.p[second], values.mask[second]};
+  const Source c = {values.p[third], values.mask[third]};
   switch (op) {
     case kPwCopy: ZOI_MAP1(u);
     case kPwAdd: ZOI_MAP2(add(u, v));
@@ -272,7 +290,7 @@ static void run(const void* raw, Lane lane) {
   const int64_t last = p.ndim - 1;
   const auto inner_stride = [&](const int64_t* strides) { return p.ndim ? strides[last] : 0; };
 
-  Source values[kValues];
+  Values values;
   Access access[kPointwiseInputs];
   for (int64_t k = 0; k < p.inputs; k++) {
     const int64_t* strides = p.in_stride + k * kPointwiseDims;
@@ -284,30 +302,33 @@ static void run(const void* raw, Lane lane) {
                   : p.in_dtype[k] == kF32 && dense_rows(p, strides) ? Access::direct : Access::packed;
     else
       access[k] = step == 0 || t.inner == 1 ? Access::splat : p.in_dtype[k] == kF32 && step == 1 ? Access::direct : Access::packed;
-    values[k] = {blocks + k * kBlock, -1};
-    if (access[k] == Access::splat) values[k] = {splats + k * kWidth, 0};
+    if (access[k] == Access::splat)
+      values.set(k, splats + k * kWidth, 0);
+    else
+      values.set(k, blocks + k * kBlock, -1);
     if (access[k] == Access::fixed)
       pack(p, Row{}, t.rows, t.cols, 0, p.in_dtype[k], strides, args.x[k], blocks + k * kBlock);
   }
   const int64_t out_step = inner_stride(p.out_stride);
   const bool direct_out =
       p.out_dtype == kF32 && (t.rows > 1 ? dense_rows(p, p.out_stride) : out_step == 1 || t.inner == 1);
-  int64_t arity[kPointwiseCode];
   for (int64_t i = 0; i < p.length; i++) {
     const int64_t* code = p.code + 4 * i;
-    arity[i] = pointwise_arity(code[0]);
-    for (int64_t j = 1; j <= arity[i]; j++)
+    for (int64_t j = 1; j <= pointwise_arity(code[0]); j++)
       if (code[j] >= kPointwiseImmBase && code[j] < kPointwiseResultBase) {
         float* splat = splats + code[j] * kWidth;
         store(splat, set1(static_cast<float>(p.imm[code[j] - kPointwiseImmBase])));
-        values[code[j]] = {splat, 0};
+        values.set(code[j], splat, 0);
       }
-    values[kPointwiseResultBase + i] = {results + i * kBlock, -1};
+    values.set(kPointwiseResultBase + i, results + i * kBlock, -1);
   }
 
   Row row = {};
-  int64_t first_row = t.rows > 1 ? range.begin * t.rows : range.begin / t.pieces;
-  int64_t piece = t.rows > 1 ? 0 : range.begin % t.pieces;
+  int64_t first_row = range.begin * t.rows, piece = 0;
+  if (t.pieces > 1) {
+    first_row = range.begin / t.pieces;
+    piece = range.begin % t.pieces;
+  }
   for (int64_t d = last, rest = first_row; d-- > 0; rest /= p.shape[d]) row.index[d] = rest % p.shape[d];
   bool new_row = true;
   for (int64_t tile = range.begin; tile < range.end; tile++) {
@@ -318,7 +339,7 @@ static void run(const void* raw, Lane lane) {
     for (int64_t k = 0; k < p.inputs; k++) {
       const int64_t* strides = p.in_stride + k * kPointwiseDims;
       if (access[k] == Access::direct) {
-        values[k].p = static_cast<const float*>(args.x[k]) + offset_of(p, row, strides) + column;
+        values.p[k] = static_cast<const float*>(args.x[k]) + offset_of(p, row, strides) + column;
       } else if (access[k] == Access::splat) {
         if (!new_row) continue;
         float* splat = splats + k * kWidth;
@@ -333,12 +354,10 @@ static void run(const void* raw, Lane lane) {
       }
     }
     for (int64_t i = 0; i < p.length; i++) {
-      const int64_t* code = p.code + 4 * i;
       float* y = results + i * kBlock;
       if (i == p.length - 1 && direct_out)
         y = static_cast<float*>(args.y) + offset_of(p, row, p.out_stride) + column;
-      const Source a = values[code[1]];
-      execute(code[0], y, a, arity[i] > 1 ? values[code[2]] : a, arity[i] > 2 ? values[code[3]] : a, n);
+      execute(p.code + 4 * i, values, y, n);
     }
     if (!direct_out) unpack(p, row, rows, cols, column, results + (p.length - 1) * kBlock, args.y);
     new_row = ++piece == t.pieces;

@@ -43,6 +43,31 @@ ZOI_INLINE V exp_nonpositive(V x) {
   }
 }
 
+/// exp(scale d) for d <= 0 as 2^(c d), so that the scale costs nothing; results below 2^-125 are 0, and the relative
+/// error is that of rounding scale d, plus 2^-23.
+struct FlushedExponential {
+  V c, lowest;
+
+  [[gnu::always_inline]] explicit FlushedExponential(float scale)
+      : c(set1(scale * 1.44269504f)), lowest(set1(-125.0f / (scale * 1.44269504f))) {}
+  [[gnu::always_inline]] V operator()(V d) const {
+    const auto power = [](V f) __attribute__((always_inline)) {
+      return polynomial(f, 0.0013264697f, 0.00967153441f, 0.0555073395f, 0.240222424f, 0.693147004f, 1.0f);
+    };
+    if constexpr (kLdexpIsCheap) {
+      V u = max_second(set1(-150.0f), mul(d, c)), n = round(u);
+      return ldexp(power(sub(u, n)), n);
+    } else {
+      // Adding 1.5 * 2^23 rounds to an integer n and leaves it in the low bits, here as the exponent of 2^n.
+      const V magic = set1(12582912.0f + 127.0f);
+      V t = fma(d, c, magic), n = sub(t, magic);
+      V p = power(fma(d, c, bit_xor(n, set1(-0.0f))));
+      return select(less(d, lowest), zero(), mul(p, as_float(shift_left<23>(as_int(t)))));
+    }
+  }
+};
+ZOI_INLINE V exp_flushed(V d) { return FlushedExponential(1.0f)(d); }
+
 /// exp(x) - 1 without cancellation, for x <= 88.
 ZOI_INLINE V expm1(V x) {
   x = max_second(set1(-30.0f), x);

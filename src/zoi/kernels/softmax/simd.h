@@ -10,30 +10,6 @@ inline constexpr int64_t kColumns = 128;  // wide enough that rows a power of tw
 
 enum class Mask { none, one, row };  // no mask, one value for the whole row, a value for each element
 
-/// exp(scale d) for d <= 0 as 2^(c d), so that the scale costs nothing; results below 2^-125 are 0, and the relative
-/// error is that of rounding scale d, plus 2^-23.
-struct Exponential {
-  V c, lowest;
-
-  [[gnu::always_inline]] explicit Exponential(float scale)
-      : c(set1(scale * 1.44269504f)), lowest(div(set1(-125.0f), c)) {}
-  [[gnu::always_inline]] V operator()(V d) const {
-    const auto power = [](V f) __attribute__((always_inline)) {
-      return polynomial(f, 0.0013264697f, 0.00967153441f, 0.0555073395f, 0.240222424f, 0.693147004f, 1.0f);
-    };
-    if constexpr (kLdexpIsCheap) {
-      V u = max_second(set1(-150.0f), mul(d, c)), n = round(u);
-      return ldexp(power(sub(u, n)), n);
-    } else {
-      // Adding 1.5 * 2^23 rounds to an integer n and leaves it in the low bits, here as the exponent of 2^n.
-      const V magic = set1(12582912.0f + 127.0f);
-      V t = fma(d, c, magic), n = sub(t, magic);
-      V p = power(fma(d, c, bit_xor(n, set1(-0.0f))));
-      return select(less(d, lowest), zero(), mul(p, as_float(shift_left<23>(as_int(t)))));
-    }
-  }
-};
-
 /// The maximum of a row; a masked row is stored in y, scaled and masked. A NaN may be lost here; its own exponential
 /// then makes the sum, and so every result, NaN.
 template <Mask kind>
@@ -64,7 +40,7 @@ ZOI_INLINE float row_maximum(const float* x, const float* mask, float* y, int64_
 
 /// The sum of exp(v - max); the terms are stored in y unless the logarithm is wanted.
 template <bool log>
-ZOI_INLINE float row_sum(const float* v, float* y, int64_t n, V max, const Exponential& exponential) {
+ZOI_INLINE float row_sum(const float* v, float* y, int64_t n, V max, const FlushedExponential& exponential) {
   const auto term = [&](int64_t i, auto... m) __attribute__((always_inline)) {
     V e = exponential(sub(load(v + i, m...), max));
     if constexpr (!log) store(y + i, e, m...);
@@ -105,7 +81,7 @@ ZOI_INLINE void softmax_rows(const SoftmaxArgs& args, Range range) {
   constexpr int64_t kRows = 8, kGroup = 2048;  // rows and elements of a group, which stays in L1
   const SoftmaxProblem& p = args.problem;
   const float scale = static_cast<float>(p.scale), rest = kind == Mask::none ? scale : 1.0f;  // rest: after the mask
-  const Exponential exponential(rest);
+  const FlushedExponential exponential(rest);
   const int64_t fit = p.axis * kRows <= kGroup ? kRows : p.axis * 2 <= kGroup ? kGroup / p.axis : 1;
   float max[kRows], total[kRows];
   for (int64_t o = range.begin; o < range.end; o += fit) {
@@ -132,7 +108,7 @@ template <bool log>
 ZOI_INLINE void softmax_columns(const SoftmaxProblem& p, const float* x, float* y, int64_t n) {
   const int64_t axis = p.axis, x_axis = p.x_axis, y_axis = p.y_axis;
   const V scale = set1(static_cast<float>(p.scale));
-  const Exponential exponential(static_cast<float>(p.scale));
+  const FlushedExponential exponential(static_cast<float>(p.scale));
   alignas(64) float top[kColumns], sum[kColumns];
   const int64_t whole = n / kWidth * kWidth;
   const M rest = first(static_cast<int>(n - whole));

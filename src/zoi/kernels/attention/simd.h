@@ -95,7 +95,7 @@ ZOI_INLINE float exponentials(float* s, const float* mask, int64_t mask_col, int
   V sum = zero();
   for (int64_t j = 0; j < n; j += kWidth) {
     const M lanes = first(static_cast<int>(n - j < kWidth ? n - j : kWidth));
-    const V e = exp_flushed(sub(load(s + j), max));
+    const V e = exp_nonpositive(sub(load(s + j), max));
     store(s + j, e);
     sum = add(sum, select(lanes, e, zero()));
   }

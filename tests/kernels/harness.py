@@ -64,9 +64,13 @@ def _bytes(address: int, count: int) -> npt.NDArray[np.uint8]:
 
 
 class Step:
-    """A program of one step over the given operands."""
+    """A program of one step over the given operands.
 
-    def __init__(self, family: str, problem: Problem, operands: Operands) -> None:
+    With `in_place`, the step works on copies of its inputs that nobody needs afterwards, so that its results may take
+    their memory where the family allows it.
+    """
+
+    def __init__(self, family: str, problem: Problem, operands: Operands, in_place: bool = False) -> None:
         declared = next(f for f in _native.families() if f["name"] == family)["operands"]
         unknown = set(operands) - {o["name"] for o in declared}
         assert not unknown, f"{family} has no operands {unknown}"
@@ -74,6 +78,7 @@ class Step:
         self.inputs: dict[str, npt.NDArray[np.uint8]] = {}
         self.outputs: dict[str, tuple[Array, int, int]] = {}
         refs: list[tuple[int, int] | None] = []
+        copies: list[tuple[int, int, int]] = []
         for operand in declared:
             name, array = operand["name"], operands.get(operand["name"])
             if array is None:
@@ -85,14 +90,27 @@ class Step:
                 refs.append((self.program.constant(memory.copy(), name), offset))
                 continue
             buffer = self.program.buffer(max(count, 1), name)
-            refs.append((buffer, offset))
+            work = self.program.buffer(max(count, 1), name) if in_place else buffer
+            refs.append((work, offset))
             if operand["role"] == "in":
                 self.program.input(name, "uint8", (count,), buffer)
                 self.inputs[name] = memory.copy()
+                if in_place:
+                    self._copy(buffer, work, count)
             else:
                 self.program.output(name, "uint8", (count,), buffer)
                 self.outputs[name] = (array, address, count)
+                copies.append((work, buffer, count))
         self.program.step("step", family, problem, refs)
+        for source, target, count in copies if in_place else ():
+            self._copy(source, target, count)
+
+    def _copy(self, source: int, target: int, count: int) -> None:
+        u8 = DTYPES.index("u1")
+        problem = {"ndim": 1, "shape": [count], "inputs": 1, "in_dtype": [u8], "in_stride": [1], "out_dtype": u8,
+                   "out_stride": [1], "compute": 0, "length": 1, "code": [0, 0, 0, 0]}  # fmt: skip
+        refs = [(source, 0), *[None] * 7, (target, 0)]
+        self.program.step(f"copy {source} to {target}", "pointwise", problem, refs)
 
     def run(self, kernel: str, lanes: int = 1) -> None:
         """Runs the step and copies what it wrote into the out operands. Raises ValueError where it is unsupported."""
@@ -107,6 +125,12 @@ class Step:
         for name, memory in self.inputs.items():
             assert np.array_equal(session.input(name), memory), f"{kernel} wrote into its input {name}"
 
+    def places(self, kernel: str) -> dict[str, int]:
+        """The offset in the arena of every operand of the step."""
+        plan = _native.Plan(self.program, pick={"step": kernel})
+        step = next(s for s in plan.steps if s["name"] == "step")
+        return {o["name"]: o["offset"] for o in step["operands"] if o.get("place") == "arena"}
+
 
 def check(family: str, problem: Problem, operands: Operands) -> None:
     """Raises ValueError if the family's `check` refuses the problem."""
@@ -114,14 +138,14 @@ def check(family: str, problem: Problem, operands: Operands) -> None:
 
 
 def run_everywhere(
-    family: str, problem: Problem, operands: Operands, must: Sequence[str] = ("generic",)
+    family: str, problem: Problem, operands: Operands, must: Sequence[str] = ("generic",), in_place: bool = False
 ) -> Iterator[str]:
     """Runs every kernel that supports the problem; yields its name once the out operands hold its result.
 
     On two lanes the bits must be those of one lane. `must` names architectures whose kernel has to support the problem
     if this machine can run it.
     """
-    step = Step(family, problem, operands)
+    step = Step(family, problem, operands, in_place)
     for kernel in kernels(family):
         arch = next(k["arch"] for k in _native.kernels() if k["name"] == kernel)
         first: dict[str, npt.NDArray[np.uint8]] | None = None

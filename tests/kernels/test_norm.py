@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import Array, assert_close, check, gaps_untouched, run_everywhere
+from harness import Array, Step, assert_close, check, gaps_untouched, run_everywhere
 
 SIMD = ("generic", "avx2", "avx512")
 
@@ -61,6 +61,20 @@ def test_nan_stays_in_its_row() -> None:
     problem = {"rows": 3, "cols": 20, "x_row": 20, "y_row": 20, "epsilon": 1e-3}
     for kernel in run_everywhere("norm", problem, {"x": x, "y": y}, SIMD):
         assert np.isnan(y[1]).all() and not np.isnan(y[[0, 2]]).any(), kernel
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_in_place(residual: bool) -> None:
+    rng = np.random.default_rng(2)
+    x, r, y, total = (rows_of(rng, 6, 40) for _ in range(4))
+    problem = {"rows": 6, "cols": 40, "x_row": 40, "r_row": 40, "y_row": 40, "s_row": 40, "epsilon": 1e-5}
+    operands = {"x": x, "residual": r if residual else None, "y": y, "sum": total}
+    v = x + r if residual else x
+    for kernel in run_everywhere("norm", problem, operands, SIMD, in_place=True):
+        assert_close(y, reference(v, None, None, False, 1e-5), 1e-5, 2e-6, kernel)
+        assert np.array_equal(total, v), kernel
+        places = Step("norm", problem, operands, in_place=True).places(kernel)
+        assert places["y"] == places["x"] and places["sum"] != places["y"], kernel
 
 
 def test_no_rows() -> None:

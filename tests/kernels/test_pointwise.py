@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from harness import (
     Array,
+    Step,
     assert_close,
     check,
     dtype_code,
@@ -258,6 +259,21 @@ def test_the_longest_chain_and_all_inputs() -> None:
         wanted = wanted - inputs[i % 8] if i % 2 else wanted + inputs[i % 8]
     for kernel in run_everywhere("pointwise", problem(y, inputs, code(*chain)), operands(y, inputs), SIMD):
         assert np.array_equal(y, wanted), kernel
+
+
+@pytest.mark.parametrize("length", [1, 3])
+@pytest.mark.parametrize("shape", [(900,), (40, 30), (7, 200)])
+def test_in_place(shape: tuple[int, ...], length: int) -> None:
+    rng = np.random.default_rng(4)
+    a, y = rng.standard_normal((2, *shape), dtype=np.float32)
+    b = rng.standard_normal(shape[-1:], dtype=np.float32)
+    words = code(("add", 0, 1), ("mul", RESULT, 0), ("sub", RESULT + 1, 1))[: 4 * length]
+    wanted = a + b if length == 1 else (a + b) * a - b
+    p = problem(y, [a, b], words)
+    for kernel in run_everywhere("pointwise", p, operands(y, [a, b]), SIMD, in_place=True):
+        assert np.array_equal(y, wanted), kernel
+        places = Step("pointwise", p, operands(y, [a, b]), in_place=True).places(kernel)
+        assert places["y"] == places["x0"], kernel
 
 
 BAD = {

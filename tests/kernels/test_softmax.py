@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import Array, assert_close, check, gaps_untouched, run_everywhere
+from harness import Array, Step, assert_close, check, gaps_untouched, run_everywhere
 
 SIMD = ("generic", "avx2", "avx512")
 RNG = np.random.default_rng(3)
@@ -69,6 +69,23 @@ def test_columns(outer: int, axis: int, inner: int, log: bool) -> None:
     for kernel in run_everywhere("softmax", problem, {"x": x, "y": y}, SIMD):
         assert_close(y, reference(x, 0.7, 0.0, 1, log), 3e-6, 1e-6 if log else 0, kernel)
         assert gaps_untouched(y), kernel
+
+
+@pytest.mark.parametrize("log", [0, 1])
+@pytest.mark.parametrize(("outer", "axis", "inner", "masked"), [(5, 77, 1, False), (5, 77, 1, True), (2, 9, 30, False)])
+def test_in_place(outer: int, axis: int, inner: int, masked: bool, log: int) -> None:
+    x, y = RNG.standard_normal((2, outer, axis, inner), dtype=np.float32)
+    mask = RNG.standard_normal(axis, dtype=np.float32) if masked else None
+    problem = {
+        "outer": outer, "axis": axis, "inner": inner, "x_outer": axis * inner, "x_axis": inner, "y_outer": axis * inner,
+        "y_axis": inner, "scale": 0.5, "log": log, "mask_div": 1, "mask_rows": 1, "mask_col": int(masked),
+    }  # fmt: skip
+    operands = {"x": x, "mask": mask, "y": y}
+    wanted = reference(x, 0.5, mask[:, None] if mask is not None else 0.0, 1, bool(log))
+    for kernel in run_everywhere("softmax", problem, operands, SIMD, in_place=True):
+        assert_close(y, wanted, 3e-6, 1e-6 if log else 0, kernel)
+        places = Step("softmax", problem, operands, in_place=True).places(kernel)
+        assert places["y"] == places["x"], kernel
 
 
 def test_strided_axis() -> None:

@@ -106,7 +106,7 @@ struct Family {
   /// nullptr if `problem` is meaningful and stays inside `extents` (one per operand), else what is wrong.
   /// This is the only guard between a hostile file and the kernels: it must be complete and overflow-safe.
   const char* (*check)(const void* problem, const Extent* extents);
-  /// Whether the out operand may be the same memory as in operand `operand`; nullptr: never.
+  /// Whether an out operand, whichever, may be the same memory as in operand `operand`; nullptr: never.
   bool (*in_place)(const void* problem, int operand);
   double (*flops)(const void* problem);
   const KernelEntry* kernels;

@@ -44,6 +44,7 @@ void share_in_place(const Program& program, std::vector<Placement>& buffers) {
   for (size_t s = 0; s < program.steps.size(); ++s) {
     const Step& step = program.steps[s];
     if (!step.family->in_place) continue;
+    std::vector<int32_t> taken;  // another result of the step may not take the same memory
     for (int64_t o = 0; o < step.family->operand_count; ++o) {
       const OperandRef& out = step.operands[static_cast<size_t>(o)];
       if (step.family->operands[o].role != Role::out || out.buffer < 0) continue;
@@ -57,9 +58,11 @@ void share_in_place(const Program& program, std::vector<Placement>& buffers) {
         for (const OperandRef& ref : step.operands) uses += ref.buffer == in.buffer;
         if (program.buffers[static_cast<size_t>(in.buffer)].is_constant || source.last != static_cast<int64_t>(s) ||
             source.bytes != target.bytes || uses != 1 || in.buffer == out.buffer ||
+            std::find(taken.begin(), taken.end(), source.root) != taken.end() ||
             !step.family->in_place(step.problem.data(), static_cast<int>(i)))
           continue;
         target.root = source.root;
+        taken.push_back(source.root);
         break;
       }
     }

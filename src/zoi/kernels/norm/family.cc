@@ -25,10 +25,11 @@ const char* check(const void* problem, const Extent* extents) {
   return nullptr;
 }
 
-// A kernel reads the whole of a row's x and residual before it writes the row's y.
+// Either output may be: an element of x and residual is read before y and sum of the same place are written.
 bool in_place(const void* problem, int operand) {
   const auto& p = *static_cast<const NormProblem*>(problem);
-  return (operand == kNormX && p.x_row == p.y_row) || (operand == kNormResidual && p.r_row == p.y_row);
+  const int64_t row = operand == kNormX ? p.x_row : p.r_row;
+  return (operand == kNormX || operand == kNormResidual) && p.y_row == row && (p.s_row == row || p.s_row == 0);
 }
 
 double flops(const void* problem) {

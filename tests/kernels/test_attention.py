@@ -94,5 +94,3 @@ def test_absurd_sizes_are_refused() -> None:
         for value in (-1, 1 << 31, 1 << 62):
             with pytest.raises(ValueError, match="step"):
                 check("attention", {**problem, field: value}, {"q": x, "k": x, "v": x, "y": x.copy()})
-
-

@@ -7,7 +7,17 @@ import pytest
 from harness import Array, assert_close, check, gaps_untouched, run_everywhere
 
 SIMD = ("generic", "avx2", "avx512")
-SIZES = [(1, 1, 1), (1, 64, 64), (1, 130, 37), (2, 17, 5), (3, 24, 9), (6, 16, 8), (7, 40, 33), (13, 8, 4), (49, 100, 20)]
+SIZES = [
+    (1, 1, 1),
+    (1, 64, 64),
+    (1, 130, 37),
+    (2, 17, 5),
+    (3, 24, 9),
+    (6, 16, 8),
+    (7, 40, 33),
+    (13, 8, 4),
+    (49, 100, 20),
+]
 ACTIVATIONS = {
     0: lambda x: x,
     1: lambda x: np.maximum(x, 0),

@@ -44,7 +44,12 @@ def test_reshape_is_the_same_elements_or_refused(data: st.DataObject) -> None:
 
 def _factorings(n: int) -> list[tuple[int, ...]]:
     pairs = [(a, n // a) for a in range(1, n + 1) if n % a == 0]
-    return [(n,), *pairs, *((a, 1, b) for a, b in pairs), *((a, c, b // c) for a, b in pairs for c in (2, 3) if b % c == 0)]
+    return [
+        (n,),
+        *pairs,
+        *((a, 1, b) for a, b in pairs),
+        *((a, c, b // c) for a, b in pairs for c in (2, 3) if b % c == 0),
+    ]
 
 
 @settings(max_examples=200, deadline=None)

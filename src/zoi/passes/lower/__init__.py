@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
-from zoi.errors import InputError, UnsupportedOperator
 
 from zoi import _native
+from zoi.errors import InputError, UnsupportedOperator
 from zoi.passes.lower import image, matrix, move, pointwise, recurrent, rows
 from zoi.passes.lower.context import Context, dtype_of, name_of, shape_of
 from zoi.passes.lower.tensor import Tensor
@@ -24,6 +24,7 @@ RULES: dict[tuple[str, str], Callable[[Context, ir.Node], None]] = {
     ("", "Resize"): image.resize,
     ("zoi", "Gemm"): matrix.gemm,
     ("zoi", "MatMul"): matrix.matmul,
+    ("zoi", "Attention"): matrix.attention,
     ("zoi", "Pointwise"): pointwise.pointwise,
     ("zoi", "Softmax"): rows.softmax,
     ("zoi", "Norm"): rows.norm,

@@ -8,19 +8,16 @@ from typing import Any
 
 import numpy as np
 import onnx_ir as ir
-from zoi.errors import UnsupportedOperator
 
 from zoi import _native
+from zoi.errors import UnsupportedOperator
 from zoi.passes.lower.tensor import Shape, Tensor, channels_last, collapse, dense_strides
 
 # In the order of kernels/kernel.h.
-DTYPES = {
-    name: code
-    for code, name in enumerate(
-        ["float32", "float64", "float16", "bfloat16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"]
-        + ["uint64", "bool"]
-    )
-}
+_DTYPE_NAMES = (
+    ["float32", "float64", "float16", "bfloat16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"]
+)  # fmt: skip
+DTYPES = {name: code for code, name in enumerate(_DTYPE_NAMES)}
 MAX_DIMS = 6
 Ref = tuple[int, int] | None
 
@@ -243,16 +240,19 @@ def name_of(node: ir.Node) -> str:
 
 
 def int_attr(node: ir.Node, name: str, default: int = 0) -> int:
+    """An integer attribute of the node, or the default."""
     attr = node.attributes.get(name)
     return default if attr is None else int(attr.as_int())
 
 
 def float_attr(node: ir.Node, name: str, default: float = 0.0) -> float:
+    """A real attribute of the node, or the default."""
     attr = node.attributes.get(name)
     return default if attr is None else float(attr.as_float())
 
 
 def ints_attr(node: ir.Node, name: str, default: Sequence[int] = ()) -> list[int]:
+    """A list of integers of the node, or the default."""
     attr = node.attributes.get(name)
     return list(default) if attr is None else [int(i) for i in attr.as_ints()]
 

@@ -7,15 +7,14 @@ phase of its stride, so it has no kernel of its own.
 from __future__ import annotations
 
 import itertools
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
-from zoi.errors import UnsupportedOperator
 
+from zoi.errors import UnsupportedOperator
 from zoi.passes.lower import interpolate
 from zoi.passes.lower.context import (
     Context,

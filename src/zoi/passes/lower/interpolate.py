@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
-from zoi.errors import UnsupportedOperator
 
+from zoi.errors import UnsupportedOperator
 from zoi.passes.lower.context import Context, float_attr, int_attr, name_of, optional, shape_of
 
 MODES = {"nearest": 1, "linear": 2, "cubic": 4}

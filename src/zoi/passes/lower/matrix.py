@@ -99,6 +99,38 @@ def matmul(ctx: Context, node: ir.Node) -> None:
         ctx.step(name, "matmul", fields, [a.ref, b.ref, add[0].ref if add else None, y.ref])
 
 
+def attention(ctx: Context, node: ir.Node) -> None:
+    """zoi.Attention(q, k, v, mask?): softmax(scale q k^T + mask) v."""
+    name, out = name_of(node), node.outputs[0]
+    values = node.inputs[:3]
+    mask_value = optional(node, 3)
+    y_shape = shape_of(out)
+    batch = y_shape[:-2]
+    y = ctx.result(out, inner=len(y_shape) - 1)
+    tensors = [y]
+    for value in values:
+        assert value is not None
+        tensor = ctx.tensor(value)
+        if tensor.shape[-1] > 1 and tensor.strides[-1] != 1:
+            tensor = ctx.contiguous(name, tensor)
+        tensors.append(tensor.expand((*batch, *tensor.shape[-2:])))
+    keys = tensors[2].shape[-2]
+    if mask_value is not None:
+        tensors.append(ctx.tensor(mask_value).expand((*y_shape[:-1], keys)))
+    for sizes, strides, part in _two_batch_dims(tensors):
+        fields = {
+            "batch0": sizes[0], "batch1": sizes[1], "m": y_shape[-2], "n": keys, "d": part[1].shape[-1],
+            "dv": y_shape[-1], "scale": float_attr(node, "scale", 1.0),
+        }  # fmt: skip
+        for letter, tensor, (outer, inner) in zip(["y", "q", "k", "v", "mask"], part, strides, strict=False):
+            fields |= {f"{letter}_batch0": outer, f"{letter}_batch1": inner, f"{letter}_row": tensor.strides[-2]}
+        mask_ref = None
+        if len(part) > 4:
+            fields["mask_col"] = part[4].strides[-1]
+            mask_ref = part[4].ref
+        ctx.step(name, "attention", fields, [part[1].ref, part[2].ref, part[3].ref, mask_ref, part[0].ref])
+
+
 def _two_batch_dims(
     tensors: list[Tensor],
 ) -> Iterator[tuple[list[int], list[tuple[int, int]], list[Tensor]]]:
@@ -106,8 +138,8 @@ def _two_batch_dims(
     batch: Shape = tensors[0].shape[:-2]
     sizes, strides = collapse(batch, [t.strides[:-2] for t in tensors])
     outer = sizes[:-2]
-    inner = ([1, 1] + sizes)[-2:]
-    pairs = [tuple(([0, 0] + s)[-2:]) for s in strides]
+    inner = ([1, 1, *sizes])[-2:]
+    pairs = [tuple(([0, 0, *s])[-2:]) for s in strides]
     for index in itertools.product(*(range(n) for n in outer)):
         moved = [
             Tensor(t.buffer, t.offset + sum(i * k for i, k in zip(index, s, strict=False)), t.shape, t.strides, t.dtype)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx_ir as ir
-from zoi.errors import UnsupportedOperator
 
+from zoi.errors import UnsupportedOperator
 from zoi.passes.lower.context import DTYPES, Context, int_attr, ints_attr, name_of, optional, shape_of
 from zoi.passes.lower.tensor import Tensor, dense_strides, single_stride
 
@@ -143,6 +145,6 @@ def gather(ctx: Context, node: ir.Node) -> None:
     ctx.step(name, "gather", fields, [x.ref, indices.ref, y.ref])
 
 
-def _even(indices: np.ndarray) -> bool:  # type: ignore[type-arg]
+def _even(indices: npt.NDArray[Any]) -> bool:
     flat = indices.ravel()
     return flat.size > 0 and (flat.size < 2 or bool(np.all(np.diff(flat) == flat[1] - flat[0]) and flat[1] != flat[0]))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import onnx_ir as ir
-from zoi.errors import UnsupportedOperator
 
+from zoi.errors import UnsupportedOperator
 from zoi.passes.lower.context import DTYPES, MAX_DIMS, Context, Ref, dtype_of, ints_attr, name_of, shape_of
 from zoi.passes.lower.tensor import Tensor, collapse
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import onnx_ir as ir
-from zoi.errors import UnsupportedOperator
 
+from zoi.errors import UnsupportedOperator
 from zoi.passes.lower.context import Context, Ref, float_attr, int_attr, name_of, optional, shape_of
 from zoi.passes.lower.matrix import row_stride
 from zoi.passes.lower.tensor import Tensor
@@ -73,7 +73,7 @@ def recurrent(ctx: Context, node: ir.Node) -> None:
 
 
 def _project(ctx: Context, name: str, x: Tensor, weights: np.ndarray[Any, Any], bias: Any) -> Tensor:
-    """x W^T + bias for all steps: [seq, batch, gates * hidden]."""
+    """X W^T + bias for all steps: [seq, batch, gates * hidden]."""
     row = row_stride(x)
     if row is None:
         x = ctx.contiguous(name, x)

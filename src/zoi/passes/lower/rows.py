@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import onnx_ir as ir
-from zoi.errors import UnsupportedOperator
 
+from zoi.errors import UnsupportedOperator
 from zoi.passes.lower.context import (
     DTYPES,
     MAX_DIMS,

@@ -6,6 +6,7 @@
 
 namespace zoi {
 
+inline constexpr int kCopyDims = 6;
 #define ZOI_COPY_FIELDS(I, A, R, S) I(elem) I(ndim) A(shape, 6) A(x_stride, 6) A(y_stride, 6)
 // elem: bytes of an element: 1, 2, 4 or 8.
 ZOI_PROBLEM(CopyProblem, ZOI_COPY_FIELDS)

@@ -5,6 +5,7 @@
 
 namespace zoi {
 
+inline constexpr int kFillDims = 6;
 #define ZOI_FILL_FIELDS(I, A, R, S) I(elem) I(ndim) A(shape, 6) A(y_stride, 6) I(bits)
 ZOI_PROBLEM(FillProblem, ZOI_FILL_FIELDS)
 

@@ -1,6 +1,7 @@
 // pool: maximum or average over windows of channels-last images, float32. Padding never takes part in a maximum.
 // Average divides by the window's pixels inside the image, or with count_include_pad by those inside the padded image
-// [-pt, ih+pb) x [-pl, iw+pr). A maximum is NaN if any element is.
+// [-pt, ih+pb) x [-pl, iw+pr). A maximum is NaN if any element is. A window without a
+// pixel gives -inf as a maximum and 0 as an average.
 #pragma once
 
 #include "../kernel.h"

@@ -1,8 +1,11 @@
 // recurrent: the sequential part of ONNX LSTM, GRU and RNN in one direction, float32.
 // `x` holds X W^T + Wb, already computed by gemm: [seq, batch, gates*hidden], ONNX gate order (LSTM i o f c; GRU z r h).
 //   LSTM: i,o,f = f(x + h R^T + Rb (+ P c)), c' = f c + i g(x + h R^T + Rb), h' = o h(c')
+//         (f = 1 - i if input_forget)
 //   GRU:  z,r = f(x + h R^T + Rb); n = g(x + r (h R^T + Rb)) if linear_before_reset, else g(x + (r h) R^T + Rb);
 //         h' = (1 - z) n + z h
+//   RNN:  h' = f(x + h R^T + Rb)
+// A clip > 0 bounds the arguments of the gates' activations, f and g, to [-clip, clip].
 // Steps at or past seq_lens[b] keep the state and give zeros in y. `reverse` walks each sequence from its own end.
 #pragma once
 
@@ -16,6 +19,10 @@ enum RecurrentKind : int64_t { kLstm = 0, kGru = 1, kRnn = 2 };
   I(kind) I(seq) I(batch) I(hidden) I(reverse) I(linear_before_reset) I(input_forget)                      \
   I(act_f) I(act_g) I(act_h) S(act_p0, 3) S(act_p1, 3) R(clip) I(x_step) I(x_batch) I(y_step) I(y_batch)
 ZOI_PROBLEM(RecurrentProblem, ZOI_RECURRENT_FIELDS)
+
+[[gnu::always_inline]] static inline int64_t recurrent_gates(const RecurrentProblem& p) {
+  return p.kind == kLstm ? 4 : p.kind == kGru ? 3 : 1;
+}
 
 enum RecurrentOperand {
   kRecurrentX, kRecurrentR, kRecurrentRBias, kRecurrentPeephole, kRecurrentH0, kRecurrentC0, kRecurrentSeqLens,

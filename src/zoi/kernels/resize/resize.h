@@ -1,6 +1,7 @@
 // resize: separable interpolation of channels-last images, float32, `taps` taps an axis (1 nearest, 2 linear, 4 cubic):
 //   y[n,oy,ox,c] = sum_{i,j} h_weight[oy,i] w_weight[ox,j] x[n, h_index[oy,i], w_index[ox,j], c]
 // The tables are constants made from ONNX Resize's coordinate rules; an index outside the image is clamped to it.
+// A tap of weight 0 takes no part, whatever it would have read.
 #pragma once
 
 #include "../kernel.h"

@@ -1,9 +1,10 @@
-// Direct convolution in float32 vectors, over blocks of output pixels in image order, whatever rows they lie in.
+// Direct convolution in float32 vectors, over blocks of output pixels: whole rows, or parts of one long row.
 //
-// For each pixel of a block and each tap of the kernel, lane scratch holds a pointer to ic input channels: the pixel
-// itself, or zeros outside the image. A register tile (simd/tile.h) then sums over taps and channels for MR pixels and
-// NV vectors of output channels, and the pointers serve all groups of output channels. With few input channels the
-// block's patches are copied out instead, and all taps become one long sum.
+// Rows: the input rows that a block needs are copied to lane scratch with their padding, channels together, so that
+// the kw * ic inputs of one kernel row follow each other for every pixel, and a register tile (simd/tile.h) sums kh
+// times over kw * ic terms. The copy is small beside the sums, which read it once for each group of output channels.
+// Taps: with gaps between the taps of a row (dilation), or only one tap, there are pointers to ic inputs for each pixel
+// and tap, or to zeros outside the image. Patches: where kw * ic is tiny, all terms of a pixel are copied together.
 // Weights are packed as groups of [kh][kw][ic][NV * W].
 #pragma once
 
@@ -11,59 +12,75 @@
 
 namespace zoi::ZOI_ISA {
 
-inline constexpr int64_t kFewChannels = 8;         // below which patches are copied
-inline constexpr int64_t kPatchFloats = 6144;      // of one block
-inline constexpr int64_t kBlockPointers = 2048;    // of one block
-inline constexpr int64_t kMostPixels = 192;
+inline constexpr int64_t kBlockPixels = 192;
+inline constexpr int64_t kShortRow = 8;  // terms of a kernel row below which patches pay
 
+enum class ConvMode { rows, taps, patches };
 struct ConvShape {
-  int64_t taps, depth;  // depth: terms of one output element
-  bool patches;
+  ConvMode mode;
+  int64_t depth;         // terms of one output element
   int64_t sums, length;  // a tile sums `sums` times over `length` terms
-  int64_t block;         // pixels
-  int64_t pitch;         // floats between patches
-  int64_t pixels, blocks;
+  int64_t rows, columns; // output pixels of a block
+  int64_t row_blocks, column_blocks, blocks;
+  int64_t source_rows, pitch;  // rows mode: input rows of a block, floats of one; patches: floats of a patch
+  int64_t pixels;              // of a block
 };
+ZOI_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+ZOI_INLINE int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
 ZOI_INLINE ConvShape shape_of(const ConvProblem& p) {
   ConvShape s;
-  s.taps = p.kh * p.kw;
-  s.depth = s.taps * p.ic;
-  s.patches = p.ic < kFewChannels && s.taps > 1;
-  s.sums = s.patches ? 1 : s.taps;
-  s.length = s.patches ? s.depth : p.ic;
-  s.pitch = s.depth + kWidth;
-  const int64_t fits = s.patches ? kPatchFloats / s.pitch : kBlockPointers / s.taps;
-  s.block = fits > kMostPixels ? kMostPixels : fits < 12 ? 12 : fits / 12 * 12;
-  s.pixels = p.n * p.oh * p.ow;
-  s.blocks = (s.pixels + s.block - 1) / s.block;
+  const int64_t taps = p.kh * p.kw;
+  s.depth = taps * p.ic;
+  s.mode = taps == 1 ? ConvMode::taps
+           : p.kw * p.ic < kShortRow ? ConvMode::patches
+           : p.dw == 1 ? ConvMode::rows
+                       : ConvMode::taps;
+  s.sums = s.mode == ConvMode::rows ? p.kh : s.mode == ConvMode::taps ? taps : 1;
+  s.length = s.depth / s.sums;
+  s.columns = p.ow <= kBlockPixels ? p.ow : parts_of(p.ow, parts_of(p.ow, kBlockPixels));
+  s.rows = s.columns < p.ow || p.ow == 0 ? 1 : smaller(p.oh, kBlockPixels / p.ow);
+  s.rows = s.rows > 0 ? parts_of(p.oh, parts_of(p.oh, s.rows)) : 1;
+  s.row_blocks = parts_of(p.oh, s.rows);
+  s.column_blocks = s.columns > 0 ? parts_of(p.ow, s.columns) : 0;
+  s.blocks = p.n * s.row_blocks * s.column_blocks;
+  s.pixels = s.rows * s.columns;
+  s.source_rows = s.mode == ConvMode::rows ? (s.rows - 1) * p.sh + (p.kh - 1) * p.dh + 1 : 0;
+  s.pitch = s.mode == ConvMode::rows ? ((s.columns - 1) * p.sw + p.kw) * p.ic : s.depth + kWidth;
   return s;
 }
 
-/// Lane scratch: zeros, pointers to inputs [sums][block], outputs and residuals [block], patches [block][pitch].
+/// Lane scratch: zeros, pointers to inputs [taps or 1][pixels], outputs and residuals [pixels], rows or patches.
 struct ConvScratch {
   float* zeros;
   const float** inputs;
   float** outputs;
   const float** residuals;
-  float* patches;
+  float* copies;
 };
+ZOI_INLINE int64_t input_pointers(const ConvShape& s) { return (s.mode == ConvMode::taps ? s.sums : 1) * s.pixels; }
 ZOI_INLINE int64_t conv_scratch(const ConvProblem& p, const ConvShape& s) {
-  return p.ic * 4 + 64 + (s.sums + 2) * s.block * 8 + (s.patches ? s.block * s.pitch * 4 : 0);
+  const int64_t copies = s.mode == ConvMode::rows      ? s.source_rows * s.pitch
+                         : s.mode == ConvMode::patches ? s.pixels * s.pitch
+                                                       : 0;
+  return p.ic * 4 + 64 + (input_pointers(s) + 2 * s.pixels) * 8 + copies * 4;
 }
 ZOI_INLINE ConvScratch split_scratch(std::byte* memory, const ConvProblem& p, const ConvShape& s) {
   ConvScratch at;
   at.zeros = reinterpret_cast<float*>(memory);
-  memory += (p.ic * 4 + 63) / 64 * 64;
+  memory += parts_of(p.ic * 4, 64) * 64;
   at.inputs = reinterpret_cast<const float**>(memory);
-  at.outputs = reinterpret_cast<float**>(memory + s.sums * s.block * 8);
-  at.residuals = reinterpret_cast<const float**>(memory + (s.sums + 1) * s.block * 8);
-  at.patches = reinterpret_cast<float*>(memory + (s.sums + 2) * s.block * 8);
+  memory += input_pointers(s) * 8;
+  at.outputs = reinterpret_cast<float**>(memory);
+  at.residuals = reinterpret_cast<const float**>(memory + s.pixels * 8);
+  at.copies = reinterpret_cast<float*>(memory + 2 * s.pixels * 8);
   return at;
 }
 
 struct ConvTile {
   const float* const* inputs;
-  int64_t stride;  // pointers between sums
+  int64_t stride;  // pointers between sums,
+  int64_t step;    // or floats
   int64_t sums, length;
   const float* w;
   float* const* outputs;
@@ -84,7 +101,7 @@ template <int MR, int NV>
   for (int64_t s = 0; s < t.sums; s++) {
     const float* rows[MR];
 #pragma GCC unroll 16
-    for (int i = 0; i < MR; i++) rows[i] = inputs[i];
+    for (int i = 0; i < MR; i++) rows[i] = inputs[i] + s * t.step;
     multiply<MR, NV, U>(acc, rows, w, NV * kWidth, t.length);
     w += t.length * NV * kWidth;
     inputs += t.stride;
@@ -101,58 +118,91 @@ template <int MR, int NV>
     activate_rows(out, t.after ? residual : nullptr, MR, t.columns, t.act, t.p0, t.p1);
 }
 
-/// One patch of few channels: rows of the window copied whole where they lie inside the image.
-ZOI_INLINE void copy_patch(const ConvProblem& p, const float* image, int64_t y, int64_t x, float* to) {
-  const bool whole = p.dw == 1 && p.x_pixel == p.ic && x >= 0 && x + p.kw <= p.iw;
-  const int64_t run = p.kw * p.ic;
-  for (int64_t ky = 0; ky < p.kh; ky++, to += run) {
-    const int64_t iy = y + ky * p.dh;
-    if (iy < 0 || iy >= p.ih) {
-      for (int64_t i = 0; i < run; i += kWidth) store(to + i, zero());
-    } else if (whole) {
-      const float* from = image + iy * p.x_row + x * p.x_pixel;
-      int64_t i = 0;
-      for (; i + kWidth <= run; i += kWidth) store(to + i, load(from + i));
-      if (i < run) store(to + i, load(from + i, first(static_cast<int>(run - i))));
-    } else {
-      for (int64_t kx = 0; kx < p.kw; kx++) {
-        const int64_t ix = x + kx * p.dw;
-        const float* from = image + iy * p.x_row + ix * p.x_pixel;
-        for (int64_t c = 0; c < p.ic; c++) to[kx * p.ic + c] = ix < 0 || ix >= p.iw ? 0.0f : from[c];
-      }
-    }
+ZOI_INLINE void copy_floats(float* to, const float* from, int64_t count) {
+  int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) store(to + i, load(from + i));
+  if (i < count) {
+    const M rest = first(static_cast<int>(count - i));
+    store(to + i, load(from + i, rest), rest);
   }
 }
+ZOI_INLINE void zero_floats(float* to, int64_t count) {
+  int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) store(to + i, zero());
+  if (i < count) store(to + i, zero(), first(static_cast<int>(count - i)));
+}
 
-/// Pointers (or patches) of `count` pixels from `begin`, for input channels from `channel`.
+/// Pixels [x, x + count) of row y of an image, zeros outside it.
+ZOI_INLINE void copy_row(const ConvProblem& p, const float* image, int64_t y, int64_t x, int64_t count, float* to) {
+  if (y < 0 || y >= p.ih) return zero_floats(to, count * p.ic);
+  const int64_t before = smaller(x < 0 ? -x : 0, count);
+  const int64_t inside = smaller(x + count, p.iw) - (x + before) > 0 ? smaller(x + count, p.iw) - (x + before) : 0;
+  const float* from = image + y * p.x_row + (x + before) * p.x_pixel;
+  zero_floats(to, before * p.ic);
+  to += before * p.ic;
+  if (p.x_pixel == p.ic) {
+    copy_floats(to, from, inside * p.ic);
+  } else {
+    for (int64_t i = 0; i < inside; i++) copy_floats(to + i * p.ic, from + i * p.x_pixel, p.ic);
+  }
+  zero_floats(to + inside * p.ic, (count - before - inside) * p.ic);
+}
+
+struct ConvBlock {
+  int64_t n, y, x, rows, columns;  // output pixels
+};
+ZOI_INLINE ConvBlock block_at(const ConvProblem& p, const ConvShape& s, int64_t b) {
+  ConvBlock at;
+  const int64_t column = b % s.column_blocks, row = b / s.column_blocks % s.row_blocks;
+  at.n = b / s.column_blocks / s.row_blocks;
+  at.y = row * s.rows;
+  at.x = column * s.columns;
+  at.rows = smaller(s.rows, p.oh - at.y);
+  at.columns = smaller(s.columns, p.ow - at.x);
+  return at;
+}
+
+/// Pointers, and copies, of a block's pixels for input channels from `channel`.
 [[gnu::noinline, maybe_unused]] static void prepare_block(const ConvArgs& args, const ConvShape& s,
-                                                          const ConvScratch& at, int64_t begin, int64_t count,
+                                                          const ConvScratch& at, const ConvBlock& block,
                                                           int64_t channel) {
   const ConvProblem& p = args.problem;
-  int64_t ox = begin % p.ow, oy = begin / p.ow % p.oh, n = begin / p.ow / p.oh;
-  for (int64_t i = 0; i < count; i++) {
-    const float* image = args.x + n * p.x_image + channel;
-    const int64_t y = oy * p.sh - p.pt, x = ox * p.sw - p.pl;
-    at.outputs[i] = args.y + n * p.y_image + oy * p.y_row + ox * p.y_pixel;
-    if (args.residual != nullptr) at.residuals[i] = args.residual + n * p.r_image + oy * p.r_row + ox * p.r_pixel;
-    if (s.patches) {
-      at.inputs[i] = at.patches + i * s.pitch;
-      copy_patch(p, image, y, x, at.patches + i * s.pitch);
-    } else {
-      const float** to = at.inputs + i;
-      for (int64_t ky = 0; ky < p.kh; ky++) {
-        const int64_t iy = y + ky * p.dh;
-        const bool row = iy >= 0 && iy < p.ih;
-        const float* from = image + iy * p.x_row + x * p.x_pixel;
-        for (int64_t kx = 0; kx < p.kw; kx++, to += s.block) {
-          const int64_t ix = x + kx * p.dw;
-          *to = row && ix >= 0 && ix < p.iw ? from + kx * p.dw * p.x_pixel : at.zeros;
+  const float* image = args.x + block.n * p.x_image + channel;
+  const int64_t top = block.y * p.sh - p.pt, left = block.x * p.sw - p.pl;
+  if (s.mode == ConvMode::rows) {
+    const int64_t rows = (block.rows - 1) * p.sh + (p.kh - 1) * p.dh + 1;
+    for (int64_t r = 0; r < rows; r++)
+      copy_row(p, image, top + r, left, (block.columns - 1) * p.sw + p.kw, at.copies + r * s.pitch);
+  }
+  int64_t i = 0;
+  for (int64_t oy = 0; oy < block.rows; oy++) {
+    float* y = args.y + block.n * p.y_image + (block.y + oy) * p.y_row + block.x * p.y_pixel;
+    const float* residual = args.residual + block.n * p.r_image + (block.y + oy) * p.r_row + block.x * p.r_pixel;
+    for (int64_t ox = 0; ox < block.columns; ox++, i++) {
+      at.outputs[i] = y + ox * p.y_pixel;
+      if (args.residual != nullptr) at.residuals[i] = residual + ox * p.r_pixel;
+      if (s.mode == ConvMode::rows) {
+        at.inputs[i] = at.copies + oy * p.sh * s.pitch + ox * p.sw * p.ic;
+        continue;
+      }
+      const int64_t iy = top + oy * p.sh, ix = left + ox * p.sw;
+      if (s.mode == ConvMode::patches) {
+        float* patch = at.copies + i * s.pitch;
+        at.inputs[i] = patch;
+        for (int64_t ky = 0; ky < p.kh; ky++)
+          for (int64_t kx = 0; kx < p.kw; kx++, patch += p.ic)
+            copy_row(p, image, iy + ky * p.dh, ix + kx * p.dw, 1, patch);
+      } else {
+        const float** to = at.inputs + i;
+        for (int64_t ky = 0; ky < p.kh; ky++) {
+          const int64_t yy = iy + ky * p.dh;
+          for (int64_t kx = 0; kx < p.kw; kx++, to += s.pixels) {
+            const int64_t xx = ix + kx * p.dw;
+            const bool inside = yy >= 0 && yy < p.ih && xx >= 0 && xx < p.iw;
+            *to = inside ? image + yy * p.x_row + xx * p.x_pixel : at.zeros;
+          }
         }
       }
-    }
-    if (++ox == p.ow) {
-      ox = 0;
-      if (++oy == p.oh) oy = 0, n++;
     }
   }
 }
@@ -168,7 +218,7 @@ ZOI_INLINE void conv(const ConvArgs& args, Lane lane) {
   const ConvProblem& p = args.problem;
   const ConvShape s = shape_of(p);
   const ConvScratch at = split_scratch(lane.scratch, p, s);
-  for (int64_t c = 0; c < p.ic; c++) at.zeros[c] = 0.0f;
+  if (s.mode == ConvMode::taps) zero_floats(at.zeros, p.ic);
   const Columns columns = columns_of(p.oc);
   Range blocks = {0, s.blocks}, parts = {0, p.groups * columns.groups};
   (by_blocks(s) ? blocks : parts) = lane_range(conv_slices(p), lane);
@@ -177,20 +227,29 @@ ZOI_INLINE void conv(const ConvArgs& args, Lane lane) {
   const int64_t packed_group = packed_floats(s.depth, p.oc);
 
   for (int64_t b = blocks.begin; b < blocks.end; b++) {
-    const int64_t begin = b * s.block, count = s.pixels - begin < s.block ? s.pixels - begin : s.block;
+    const ConvBlock block = block_at(p, s, b);
+    const int64_t count = block.rows * block.columns;
     int64_t prepared = -1;
     for (int64_t part = parts.begin; part < parts.end; part++) {
       const int64_t g = part / columns.groups, cg = part % columns.groups;
-      if (g != prepared) prepare_block(args, s, at, begin, count, g * p.ic);
+      if (g != prepared) prepare_block(args, s, at, block, g * p.ic);
       prepared = g;
       const int vectors = group_vectors(columns, cg);
-      const int64_t left = p.oc - cg * 2 * kWidth, width = left < vectors * kWidth ? left : vectors * kWidth;
+      const int64_t width = smaller(p.oc - cg * 2 * kWidth, vectors * kWidth);
       const M last = first(static_cast<int>(width - (vectors - 1) * kWidth));
       const int64_t column = g * p.oc + cg * 2 * kWidth;
       e.bias = args.bias == nullptr ? nullptr : args.bias + column;
-      ConvTile t = {nullptr, s.block, s.sums, s.length, args.w + g * packed_group + group_offset(s.depth, cg), nullptr,
-                    nullptr, clamp ? static_cast<int64_t>(kActNone) : p.act, static_cast<float>(p.act_p0),
-                    static_cast<float>(p.act_p1), after, width};
+      ConvTile t;
+      t.stride = s.mode == ConvMode::taps ? s.pixels : 0;
+      t.step = s.mode == ConvMode::rows ? p.dh * s.pitch : 0;
+      t.sums = s.sums;
+      t.length = s.length;
+      t.w = args.w + g * packed_group + group_offset(s.depth, cg);
+      t.act = clamp ? static_cast<int64_t>(kActNone) : p.act;
+      t.p0 = static_cast<float>(p.act_p0);
+      t.p1 = static_cast<float>(p.act_p1);
+      t.after = after;
+      t.columns = width;
       for (int64_t i = 0; i < count;) {
         const int64_t rows = next_rows(count - i, tile_rows(vectors));
         t.inputs = at.inputs + i;

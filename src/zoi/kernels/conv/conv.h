@@ -24,7 +24,9 @@ struct ConvArgs {
   ConvProblem problem;
 };
 
-#define ZOI_CONV_KERNELS(K) K(conv_f32_avx512) K(conv_f32_avx2) K(conv_f32_generic)
+#define ZOI_CONV_KERNELS(K)                                                                 \
+  K(conv_f32_avx512_winograd4) K(conv_f32_avx512_winograd2) K(conv_f32_avx512)              \
+  K(conv_f32_avx2_winograd4) K(conv_f32_avx2_winograd2) K(conv_f32_avx2) K(conv_f32_generic)
 ZOI_CONV_KERNELS(ZOI_DECLARE_KERNEL)
 
 }  // namespace zoi

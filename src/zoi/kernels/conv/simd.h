@@ -281,10 +281,13 @@ ZOI_INLINE void conv_pack(const ConvProblem& p, const float* plain, float* packe
       }
     }
 }
+/// Core cycles: sums, weights from beyond L2, and the rest of a tile.
 ZOI_INLINE double conv_cost(const ConvProblem& p) {
-  const double lanes = static_cast<double>(columns_of(p.oc).vectors) * kWidth / 16;
-  return static_cast<double>(p.n * p.oh * p.ow) * static_cast<double>(p.groups) *
-         (static_cast<double>(p.kh * p.kw * p.ic) * lanes * 1.1 + static_cast<double>(p.kh * p.kw) * 4);
+  const ConvShape s = shape_of(p);
+  const double vectors = static_cast<double>(columns_of(p.oc).vectors * p.groups), depth = static_cast<double>(s.depth);
+  const double pixels = static_cast<double>(p.n * p.oh * p.ow), bytes = depth * vectors * kWidth * 4;
+  return pixels * vectors * (depth * kWidth / 16 * 1.06 + 3) + pixels * depth / 16 +
+         static_cast<double>(s.blocks) * bytes / (bytes > 786432 ? 8 : 64);
 }
 
 }  // namespace zoi::ZOI_ISA

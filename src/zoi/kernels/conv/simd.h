@@ -92,7 +92,7 @@ struct ConvTile {
 };
 
 template <int MR, int NV>
-[[gnu::noinline]] static void conv_tile(const ConvTile& t, const Epilogue& e, int64_t column, M last) {
+[[gnu::noinline]] static void conv_tile(const ConvTile& t, const Epilogue& e, int64_t column, int last) {
   constexpr int U = kUnroll<MR, NV>;
   V acc[U][MR][NV];
   clear(acc);
@@ -236,7 +236,7 @@ ZOI_INLINE void conv(const ConvArgs& args, Lane lane) {
       prepared = g;
       const int vectors = group_vectors(columns, cg);
       const int64_t width = smaller(p.oc - cg * 2 * kWidth, vectors * kWidth);
-      const M last = first(static_cast<int>(width - (vectors - 1) * kWidth));
+      const int last = static_cast<int>(width - (vectors - 1) * kWidth);
       const int64_t column = g * p.oc + cg * 2 * kWidth;
       e.bias = args.bias == nullptr ? nullptr : args.bias + column;
       ConvTile t;
@@ -287,7 +287,7 @@ ZOI_INLINE double conv_cost(const ConvProblem& p) {
   const double vectors = static_cast<double>(columns_of(p.oc).vectors * p.groups), depth = static_cast<double>(s.depth);
   const double pixels = static_cast<double>(p.n * p.oh * p.ow), bytes = depth * vectors * kWidth * 4;
   return pixels * vectors * (depth * kWidth / 16 * 1.06 + 3) + pixels * depth / 16 +
-         static_cast<double>(s.blocks) * bytes / (bytes > 786432 ? 8 : 64);
+         static_cast<double>(s.blocks) * bytes / (bytes > 786432 ? 6 : 64);
 }
 
 }  // namespace zoi::ZOI_ISA

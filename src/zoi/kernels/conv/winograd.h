@@ -12,6 +12,8 @@
 
 namespace zoi::ZOI_ISA {
 
+inline constexpr int64_t kL2Floats = int64_t{1} << 17;
+
 template <int F>
 struct Winograd {
   static constexpr int kSide = F + 2, kElements = kSide * kSide;
@@ -78,7 +80,9 @@ ZOI_INLINE WinogradShape winograd_shape(const ConvProblem& p) {
   s.tile_rows = parts_of(p.oh, F);
   s.tile_columns = parts_of(p.ow, F);
   s.tiles = p.n * s.tile_rows * s.tile_columns;
-  const int64_t most = (int64_t{1} << 17) / (Winograd<F>::kElements * p.ic);  // 512 KiB of transformed input
+  // Half of a usual L2 for the transformed input, or all of it where each block streams the weights from beyond L2.
+  const int64_t floats = Winograd<F>::kElements * p.ic * p.oc > kL2Floats ? 2 * kL2Floats : kL2Floats;
+  const int64_t most = floats / (Winograd<F>::kElements * p.ic);
   s.block = most < 12 ? 12 : most > 96 ? 96 : most / 12 * 12;
   s.blocks = parts_of(s.tiles, s.block);
   return s;
@@ -156,7 +160,8 @@ template <int MR, int NV>
 /// One vector of output channels of one tile: products[element * stride] -> F x F outputs inside the image.
 template <int F>
 ZOI_INLINE void untransform_tile(const ConvArgs& args, const Epilogue& e, const float* products, int64_t stride,
-                                 int64_t n, int64_t y, int64_t x, int64_t column, M lanes) {
+                                 int64_t n, int64_t y, int64_t x, int64_t column, int count) {
+  const M lanes = first(count);
   constexpr int S = Winograd<F>::kSide;
   const ConvProblem& p = args.problem;
   V rows[S][F];
@@ -179,7 +184,11 @@ ZOI_INLINE void untransform_tile(const ConvArgs& args, const Epilogue& e, const 
     for (int i = 0; i < height; i++) {
       V v = add(out[i], bias);
       if (args.residual != nullptr) v = add(v, load(residual + i * p.r_row + j * p.r_pixel, lanes));
-      store(to + i * p.y_row + j * p.y_pixel, min_second(high, max_second(low, v)), lanes);
+      v = min_second(high, max_second(low, v));
+      if (count == kWidth)  // a masked store is slow where it is microcode
+        store(to + i * p.y_row + j * p.y_pixel, v);
+      else
+        store(to + i * p.y_row + j * p.y_pixel, v, lanes);
     }
   }
 }
@@ -233,7 +242,7 @@ ZOI_INLINE void winograd(const ConvArgs& args, Lane lane) {
         position(t, n, y, x);
         for (int v = 0; v < vectors; v++) {
           const int64_t column = g * 2 * kWidth + v * kWidth;
-          const M lanes = first(static_cast<int>(smaller(p.oc - column, kWidth)));
+          const int lanes = static_cast<int>(smaller(p.oc - column, kWidth));
           untransform_tile<F>(args, e, products + t * row + v * kWidth, product_stride, n, y, x, column, lanes);
         }
       }
@@ -279,7 +288,7 @@ ZOI_INLINE double winograd_cost(const ConvProblem& p) {
   const double transforms = (F == 4 ? 150 : 55) * (static_cast<double>(parts_of(p.ic, kWidth)) + oc / kWidth);
   const double bytes = elements * ic * oc * 4;
   return tiles * (elements * ic * oc / 16 * 1.15 + transforms) +
-         static_cast<double>(s.blocks) * bytes / (bytes > 786432 ? 8 : 64);
+         static_cast<double>(s.blocks) * bytes / (bytes > 786432 ? 6 : 64);
 }
 ZOI_INLINE bool winograd_applies(const ConvProblem& p) {
   return p.kh == 3 && p.kw == 3 && p.sh == 1 && p.sw == 1 && p.dh == 1 && p.dw == 1 && p.groups == 1 && p.ic >= kWidth &&

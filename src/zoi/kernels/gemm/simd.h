@@ -8,7 +8,7 @@ namespace zoi::ZOI_ISA {
 
 /// c[MR][group] of one register tile.
 template <int MR, int NV>
-[[gnu::noinline]] static void gemm_tile(const GemmArgs& args, const Epilogue& e, int64_t row, int64_t group, M last) {
+[[gnu::noinline]] static void gemm_tile(const GemmArgs& args, const Epilogue& e, int64_t row, int64_t group, int last) {
   const GemmProblem& p = args.problem;
   const int64_t column = group * 2 * kWidth;
   constexpr int U = kUnroll<MR, NV>;
@@ -53,7 +53,7 @@ ZOI_INLINE void gemm(const GemmArgs& args, Lane lane) {
   for (int64_t g = groups.begin; g < groups.end; g++) {
     const int vectors = group_vectors(c, g);
     const int64_t columns = p.n - g * 2 * kWidth - (vectors - 1) * kWidth;
-    const M last = first(static_cast<int>(columns < kWidth ? columns : kWidth));
+    const int last = static_cast<int>(columns < kWidth ? columns : kWidth);
     for (int64_t i = rows.begin; i < rows.end;) {
       const int64_t count = next_rows(rows.end - i, tile_rows(vectors));
       with_tile(count, vectors, [&]<int MR, int NV>() { gemm_tile<MR, NV>(args, e, i, g, last); });

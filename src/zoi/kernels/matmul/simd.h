@@ -28,7 +28,7 @@ struct MatmulTile {
 };
 
 template <int MR, int NV>
-[[gnu::noinline]] static void matmul_tile(const MatmulProblem& p, const MatmulTile& t, const Epilogue& e, M last) {
+[[gnu::noinline]] static void matmul_tile(const MatmulProblem& p, const MatmulTile& t, const Epilogue& e, int last) {
   constexpr int U = kUnroll<MR, NV>;
   const float* rows[MR];
 #pragma GCC unroll 16
@@ -52,7 +52,7 @@ ZOI_INLINE void matmul_rows(const MatmulArgs& args, const Epilogue& e, const flo
   t.k = p.k;
   t.has_add = add != nullptr;
   t.columns = p.n - column < vectors * kWidth ? p.n - column : vectors * kWidth;
-  const M last = first(static_cast<int>(t.columns - (vectors - 1) * kWidth));
+  const int last = static_cast<int>(t.columns - (vectors - 1) * kWidth);
   for (int64_t i = range.begin; i < range.end;) {
     const int64_t count = next_rows(range.end - i, tile_rows(vectors));
     for (int64_t r = 0; r < count; r++) {

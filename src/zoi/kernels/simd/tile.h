@@ -42,6 +42,13 @@ ZOI_INLINE void pack_columns(const float* b, int64_t row, int64_t col, int64_t k
   }
 }
 
+struct True {
+  constexpr operator bool() const { return true; }
+};
+struct False {
+  constexpr operator bool() const { return false; }
+};
+
 /// What happens to a tile's sums: bias, residual, activation. `low` and `high` clamp (none and relu are clamps too);
 /// `act` other than those, and a residual after it, are applied in a second pass over the stored tile.
 struct Epilogue {
@@ -102,30 +109,40 @@ ZOI_INLINE void clear(V (&acc)[U][MR][NV]) {
       for (int v = 0; v < NV; v++) acc[u][i][v] = zero();
 }
 
-/// Stores clamp(alpha acc + bias + residual). The last vector has the lanes of `last`.
+/// Stores clamp(alpha acc + bias + residual). The last of the NV vectors has `lanes` lanes.
 template <int MR, int NV, int U>
-ZOI_INLINE void finish(V (&acc)[U][MR][NV], const Epilogue& e, const float* const* residual, float* const* out, M last) {
+ZOI_INLINE void finish(V (&acc)[U][MR][NV], const Epilogue& e, const float* const* residual, float* const* out,
+                       int lanes) {
   const V low = set1(e.low), high = set1(e.high), alpha = set1(e.alpha);
-  V bias[NV];
+  // Masked stores are slow where they are microcode (AMD, AVX2), so whole vectors do without.
+  const auto store_all = [&](auto whole) __attribute__((always_inline)) {
+    const M last = first(lanes);
+    const auto get = [&](const float* from, int v) __attribute__((always_inline)) {
+      return whole || v + 1 < NV ? load(from + v * kWidth) : load(from + v * kWidth, last);
+    };
+    V bias[NV];
 #pragma GCC unroll 8
-  for (int v = 0; v < NV; v++)
-    bias[v] = e.bias == nullptr ? zero() : v + 1 < NV ? load(e.bias + v * kWidth) : load(e.bias + v * kWidth, last);
+    for (int v = 0; v < NV; v++) bias[v] = e.bias == nullptr ? zero() : get(e.bias, v);
 #pragma GCC unroll 16
-  for (int i = 0; i < MR; i++)
+    for (int i = 0; i < MR; i++)
 #pragma GCC unroll 8
-    for (int v = 0; v < NV; v++) {
-      V sum = acc[0][i][v];
+      for (int v = 0; v < NV; v++) {
+        V sum = acc[0][i][v];
 #pragma GCC unroll 8
-      for (int u = 1; u < U; u++) sum = add(sum, acc[u][i][v]);
-      sum = fma(sum, alpha, bias[v]);
-      if (residual != nullptr)
-        sum = add(sum, v + 1 < NV ? load(residual[i] + v * kWidth) : load(residual[i] + v * kWidth, last));
-      sum = min_second(high, max_second(low, sum));
-      if (v + 1 < NV)
-        store(out[i] + v * kWidth, sum);
-      else
-        store(out[i] + v * kWidth, sum, last);
-    }
+        for (int u = 1; u < U; u++) sum = add(sum, acc[u][i][v]);
+        sum = fma(sum, alpha, bias[v]);
+        if (residual != nullptr) sum = add(sum, get(residual[i], v));
+        sum = min_second(high, max_second(low, sum));
+        if (whole || v + 1 < NV)
+          store(out[i] + v * kWidth, sum);
+        else
+          store(out[i] + v * kWidth, sum, last);
+      }
+  };
+  if (lanes == kWidth)
+    store_all(True{});
+  else
+    store_all(False{});
 }
 
 /// The second pass over `count` stored rows of `n` columns: out = act(out) + residual.

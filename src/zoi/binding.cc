@@ -15,6 +15,7 @@
 #include "device/cpu/arch.h"
 #include "kernels/registry.h"
 #include "plan/plan.h"
+#include "run/profile.h"
 #include "run/session.h"
 
 namespace nb = nanobind;
@@ -310,6 +311,7 @@ NB_MODULE(_native, m) {
       }, "plan"_a, "cores"_a = nb::none(), "lanes"_a = 0, "armed"_a = false, "lock"_a = false,
            "huge_pages"_a = false, "flush_denormals"_a = false)
       .def("run", &zoi::Session::run, nb::call_guard<nb::gil_scoped_release>())
+      .def("profile", &zoi::profile, "runs"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("reset", &zoi::Session::reset)
       .def("input", [](nb::handle_t<zoi::Session> self, const std::string& name) {
         auto& s = nb::cast<zoi::Session&>(self);

@@ -88,6 +88,12 @@ void Session::run() {
     throw Error("model '" + plan_->program().name + "': an index given to Gather at run time is out of range");
 }
 
+void Session::run_step(size_t step) {
+  const FloatingPoint state(flush_denormals_);
+  const Call& call = sets_[parity_][step];
+  call.run(call.args, Lane{0, 1, scratch_ + kScratchHeader});
+}
+
 void Session::reset() {
   for (const State& state : plan_->program().states) {
     const Port& in = plan_->program().inputs[static_cast<size_t>(state.input)];

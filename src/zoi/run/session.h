@@ -24,6 +24,8 @@ class Session {
 
   /// Throws Error if a kernel reports bad run-time data, or if another thread is inside run().
   void run();
+  /// One step of the next run, on this thread; for `profile`.
+  void run_step(size_t step);
   void reset();
   /// The memory of a port; a state's output is where the last run wrote it, its input where the next run reads it.
   std::byte* input(size_t index) const;

@@ -62,6 +62,78 @@ ZOI_INLINE void gemm(const GemmArgs& args, Lane lane) {
   }
 }
 
+// One row (m = 1): every weight is used once, so what counts is loads. Groups are eight vectors wide, for one broadcast
+// of a to serve eight sums; narrower last groups sum over several k side by side.
+inline constexpr int kRowVectors = 8;
+
+template <int NV>
+inline constexpr int kRowUnroll = NV > 6 ? 1 : NV > 3 ? 2 : NV > 1 ? 4 : 8;
+
+template <int NV>
+[[gnu::noinline]] static void gemm_row_tile(const GemmArgs& args, const Epilogue& e, int64_t column, int lanes) {
+  constexpr int U = kRowUnroll<NV>;
+  const float* rows[1] = {args.a};
+  float* out[1] = {args.c + column};
+  const float* residual[1] = {args.residual + column};
+  V acc[U][1][NV];
+  clear(acc);
+  multiply<1, NV, U>(acc, rows, args.b + column * args.problem.k, NV * kWidth, args.problem.k);
+  const bool add = args.residual != nullptr && !args.problem.residual_after;
+  Epilogue here = e;
+  if (here.bias != nullptr) here.bias += column;
+  finish(acc, here, add ? residual : nullptr, out, lanes);
+}
+
+template <int NV, class F>
+ZOI_INLINE void with_vectors(int64_t vectors, F&& f) {
+  if constexpr (NV > 1) {
+    if (vectors < NV) return with_vectors<NV - 1>(vectors, static_cast<F&&>(f));
+  }
+  f.template operator()<NV>();
+}
+
+ZOI_INLINE int64_t row_groups(const GemmProblem& p) {
+  constexpr int64_t width = kRowVectors * kWidth;
+  return (p.n + width - 1) / width;
+}
+
+ZOI_INLINE void gemm_row(const GemmArgs& args, Lane lane) {
+  const GemmProblem& p = args.problem;
+  constexpr int64_t width = kRowVectors * kWidth;
+  Epilogue e = epilogue_of(p.act, p.act_p0, p.act_p1);
+  e.bias = args.bias;
+  const Range groups = lane_range(row_groups(p), lane);
+  const int64_t begin = groups.begin * width, end = groups.end * width < p.n ? groups.end * width : p.n;
+  for (int64_t column = begin; column < end; column += width) {
+    const int64_t count = p.n - column < width ? p.n - column : width, vectors = (count + kWidth - 1) / kWidth;
+    const int last = static_cast<int>(count - (vectors - 1) * kWidth);
+    with_vectors<kRowVectors>(vectors, [&]<int NV>() { gemm_row_tile<NV>(args, e, column, last); });
+  }
+  const bool clamp = is_clamp(p.act), after = p.residual_after != 0 && args.residual != nullptr;
+  if ((!clamp || after) && begin < end) {
+    float* out[1] = {args.c + begin};
+    const float* residual[1] = {args.residual + begin};
+    activate_rows(out, after ? residual : nullptr, 1, end - begin, clamp ? static_cast<int64_t>(kActNone) : p.act,
+                  static_cast<float>(p.act_p0), static_cast<float>(p.act_p1));
+  }
+}
+
+ZOI_INLINE void gemm_row_pack(const GemmProblem& p, const float* plain, float* packed) {
+  constexpr int64_t width = kRowVectors * kWidth;
+  const int64_t row = p.b_transposed ? 1 : p.n, col = p.b_transposed ? p.k : 1;
+  for (int64_t column = 0; column < p.n; column += width) {
+    const int64_t count = p.n - column < width ? p.n - column : width;
+    const int64_t padded = (count + kWidth - 1) / kWidth * kWidth;
+    float* to = packed + column * p.k;
+    for (int64_t k = 0; k < p.k; k++)
+      for (int64_t j = 0; j < padded; j++)
+        to[k * padded + j] = j < count ? plain[k * row + (column + j) * col] : 0.0f;
+  }
+}
+ZOI_INLINE double gemm_row_cost(const GemmProblem& p) {
+  return static_cast<double>(columns_of(p.n).vectors * p.k) * kWidth / 16 * 1.2 + 20;
+}
+
 ZOI_INLINE void gemm_pack(const GemmProblem& p, int operand, const float* plain, float* packed) {
   if (operand == kGemmB) pack_columns(plain, p.b_transposed ? 1 : p.n, p.b_transposed ? p.k : 1, p.k, p.n, packed);
 }

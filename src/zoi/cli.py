@@ -1,4 +1,4 @@
-"""The `zoi` command: compile, run, bench, inspect, kernels, doctor."""
+"""The `zoi` command: compile, run, bench, profile, inspect, kernels, doctor."""
 
 from __future__ import annotations
 
@@ -156,6 +156,39 @@ def inspect(
             print(simplify(str(model), shapes=_shapes(shape), fix=_fixed(fix)))
         else:
             print(_plan(model, shape, fix, state, arch).explain(), end="")
+
+
+@app.command()
+def profile(
+    model: Model,
+    shape: Shape = None,
+    fix: Fix = None,
+    range_: Range = None,
+    arch: Arch = "auto",
+    cores: Cores = None,
+    runs: Annotated[int, typer.Option("--runs", help="Passes over the plan.")] = 200,
+    top: Annotated[int | None, typer.Option("--top", help="Only this many of the slowest steps.")] = None,
+) -> None:
+    """Time every step of a model alone: where its time goes."""
+    import numpy as np
+
+    from zoi.bench.inputs import random_feeds
+    from zoi.report.profile import profile as profile_steps
+
+    with errors():
+        plan = _plan(model, shape, fix, None, arch)
+        feeds = random_feeds(plan.inputs, np.random.default_rng(0), _ranges(range_))
+        steps = profile_steps(plan, feeds, list(_cores(cores) or [0]), runs)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("step")
+    table.add_column("kernel")
+    for column in ("p50", "p99", "share", "GFLOP/s", "GB/s"):
+        table.add_column(column, justify="right")
+    for step in sorted(steps, key=lambda s: -s.p50)[:top] if top else steps:
+        times = (format_us(step.p50), format_us(step.p99), f"{step.share:.1%}")
+        table.add_row(step.name, step.kernel, *times, f"{step.gflops:.1f}", f"{step.gbytes:.1f}")
+    out.print(table)
+    out.print(f"{len(steps)} steps, {format_us(sum(s.p50 for s in steps))} together")
 
 
 @app.command()

@@ -1,0 +1,174 @@
+"""Folds constant scales, shifts and zero pads into the weights and biases of zoi.Conv and zoi.Gemm.
+
+What follows a linear operator and varies by output channel only is part of it: batch normalisation, a bias, a division
+by a constant. What comes before a convolution folds too, if there is no padding for it to miss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx_ir as ir
+
+from zoi.graph.edit import (
+    Array,
+    constant,
+    data,
+    int_attr,
+    ints_attr,
+    is_internal,
+    is_op,
+    name_of,
+    optional,
+    producer,
+    rank_of,
+    required,
+    set_attrs,
+    shape_of,
+    substitute,
+)
+from zoi.passes.standard.linear import channel_vector
+
+
+def fold_linear(model: ir.Model) -> None:
+    """Folds until nothing more does; each fold hands its node on to the next one in order."""
+    for node in list(model.graph):
+        if node.graph is None:
+            continue
+        if is_op(node, "Mul", "Div", "Add", "Sub"):
+            _fold_after(node)
+        elif is_op(node, "Conv", domain="zoi"):
+            _fold_pad(node)
+            _fold_before(node)
+
+
+def _parts(node: ir.Node) -> tuple[ir.Value, Array] | None:
+    """(computed operand, constant) of an element-wise node with one of each."""
+    a, b = required(node), required(node, 1)
+    if data(b) is not None and data(a) is None:
+        return a, data(b)  # type: ignore[return-value]
+    if data(a) is not None and data(b) is None and node.op_type in ("Mul", "Add"):
+        return b, data(a)  # type: ignore[return-value]
+    return None
+
+
+def _fold_after(node: ir.Node) -> None:
+    parts = _parts(node)
+    if parts is None:
+        return
+    value, number = parts
+    linear = value.producer()
+    if not (is_op(linear, "Conv", "Gemm", domain="zoi") and is_internal(value)):
+        return
+    assert linear is not None
+    if optional(linear, 3) is not None or shape_of(value) != shape_of(node.outputs[0]):
+        return
+    axis = 1 if linear.op_type == "Conv" else rank_of(value) - 1
+    vector = channel_vector(number, shape_of(value), axis)
+    weights = data(linear.inputs[1])
+    bias = data(optional(linear, 2))
+    if vector is None or weights is None or weights.dtype != np.float32 or (optional(linear, 2) is not None and bias is None):
+        return
+    if node.op_type in ("Add", "Sub"):
+        shift = vector if node.op_type == "Add" else -vector
+        _set_bias(linear, shift if bias is None else bias + shift)
+    else:
+        scale = vector if node.op_type == "Mul" else 1 / vector.astype(np.float64)
+        _set_weights(linear, _scale_outputs(linear, weights, scale))
+        if bias is not None:
+            _set_bias(linear, bias * scale)
+    substitute(node, value)
+
+
+def _scale_outputs(linear: ir.Node, weights: Array, scale: Array) -> Array:
+    if linear.op_type == "Conv":
+        return weights * scale.reshape(-1, *[1] * (weights.ndim - 1))
+    return weights * (scale[:, None] if int_attr(linear, "trans_b") else scale)
+
+
+def _set_weights(linear: ir.Node, weights: Array) -> None:
+    old = required(linear, 1)
+    linear.replace_input_with(1, constant(weights.astype(np.float32), f"{old.name}.folded"))
+
+
+def _set_bias(linear: ir.Node, bias: Array) -> None:
+    if len(linear.inputs) < 3:
+        linear.resize_inputs(3)
+    linear.replace_input_with(2, constant(np.ascontiguousarray(bias, np.float32), f"{name_of(linear)}.bias"))
+
+
+def _fold_pad(conv: ir.Node) -> None:
+    """A Pad with zeros around the image becomes the convolution's own padding."""
+    pad = producer(required(conv), "Pad")
+    if pad is None or not is_internal(required(conv)):
+        return
+    pads, value = data(pad.inputs[1]), data(optional(pad, 2))
+    if pads is None or (value is not None and value.size and np.any(value != 0)) or np.any(pads < 0):
+        return
+    rank = rank_of(required(conv))
+    begins, ends = [int(p) for p in pads[:rank]], [int(p) for p in pads[rank:]]
+    if any(begins[:2]) or any(ends[:2]):
+        return
+    spatial = rank - 2
+    own = ints_attr(conv, "pads") or [0] * (2 * spatial)
+    set_attrs(conv, pads=[a + b for a, b in zip(own, begins[2:] + ends[2:], strict=True)])
+    _skip_input(conv, pad)
+
+
+def _skip_input(conv: ir.Node, before: ir.Node) -> None:
+    conv.replace_input_with(0, required(before))
+    assert before.graph is not None
+    before.graph.remove(before, safe=True)
+
+
+def _fold_before(conv: ir.Node) -> None:
+    """A scale or shift of each input channel, whose operator nothing else reads."""
+    folds: tuple[tuple[str, Callable[[ir.Node, ir.Value, Array], bool]], ...] = (
+        ("Mul", _fold_scale_before),
+        ("Add", _fold_shift_before),
+    )
+    changed = True
+    while changed:
+        changed = False
+        for op, fold in folds:
+            node = producer(required(conv), op)
+            if node is None or not is_internal(required(conv)):
+                continue
+            parts = _parts(node)
+            if parts is None or shape_of(parts[0]) != shape_of(node.outputs[0]):
+                continue
+            vector = channel_vector(parts[1], shape_of(parts[0]), 1)
+            if vector is not None and fold(conv, parts[0], vector):
+                conv.replace_input_with(0, parts[0])
+                assert node.graph is not None
+                node.graph.remove(node, safe=True)
+                changed = True
+                break
+
+
+def _by_input(conv: ir.Node, weights: Array, vector: Array) -> Array:
+    """The vector of input channels as something that multiplies the weights."""
+    groups = int_attr(conv, "group", 1)
+    each = vector.reshape(groups, 1, weights.shape[1], *[1] * (weights.ndim - 2))
+    wide = np.broadcast_to(each, (groups, weights.shape[0] // groups, *each.shape[2:]))
+    return wide.reshape(weights.shape[0], *each.shape[2:])
+
+
+def _fold_scale_before(conv: ir.Node, value: ir.Value, vector: Array) -> bool:
+    weights = data(conv.inputs[1])
+    if weights is None or weights.dtype != np.float32:
+        return False
+    _set_weights(conv, weights * _by_input(conv, weights, vector))
+    return True
+
+
+def _fold_shift_before(conv: ir.Node, value: ir.Value, vector: Array) -> bool:
+    weights, bias = data(conv.inputs[1]), data(optional(conv, 2))
+    if weights is None or weights.dtype != np.float32 or any(ints_attr(conv, "pads") or []):
+        return False
+    if optional(conv, 2) is not None and bias is None:
+        return False
+    shift = (weights * _by_input(conv, weights, vector)).reshape(weights.shape[0], -1).sum(axis=1, dtype=np.float64)
+    _set_bias(conv, shift if bias is None else bias + shift)
+    return True

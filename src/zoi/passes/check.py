@@ -82,4 +82,3 @@ def _why(node: ir.Node) -> str:
         "no kernel takes it, or not in this form (its attributes, types or inputs computed at run time). Export the "
         "model without it, or compute it before the model."
     )
-

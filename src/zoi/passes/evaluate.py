@@ -14,10 +14,25 @@ from zoi.graph.edit import Array, data, float_attr, int_attr, ints_attr, optiona
 
 MAX_BYTES = 1 << 32
 GROWTH_BYTES = 1 << 24
-RANDOM = frozenset({"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"})
+RANDOM = frozenset(
+    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+)
 CASTS = frozenset(
     ir.DataType[n]
-    for n in ("FLOAT", "DOUBLE", "FLOAT16", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "BOOL")
+    for n in (
+        "FLOAT",
+        "DOUBLE",
+        "FLOAT16",
+        "INT8",
+        "INT16",
+        "INT32",
+        "INT64",
+        "UINT8",
+        "UINT16",
+        "UINT32",
+        "UINT64",
+        "BOOL",
+    )
 )
 Inputs = Sequence["Array | None"]
 
@@ -66,7 +81,10 @@ def _reference(node: ir.Node, arrays: Inputs, opset: int) -> list[Array]:
     graph = onnx.helper.make_graph(
         [proto],
         "node",
-        [onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in given.items()],
+        [
+            onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+            for n, a in given.items()
+        ],
         [onnx.helper.make_empty_tensor_value_info(o) for o in proto.output if o],
     )
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])

@@ -68,7 +68,12 @@ def _fold_after(node: ir.Node) -> None:
     vector = channel_vector(number, shape_of(value), axis)
     weights = data(linear.inputs[1])
     bias = data(optional(linear, 2))
-    if vector is None or weights is None or weights.dtype != np.float32 or (optional(linear, 2) is not None and bias is None):
+    if (
+        vector is None
+        or weights is None
+        or weights.dtype != np.float32
+        or (optional(linear, 2) is not None and bias is None)
+    ):
         return
     if node.op_type in ("Add", "Sub"):
         shift = vector if node.op_type == "Add" else -vector

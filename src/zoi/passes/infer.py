@@ -150,7 +150,11 @@ class _Walk:
                 continue
             found = result.get(f"y{i}")
             tensor = None if found is None else found.tensor_type
-            if tensor is None or not tensor.HasField("shape") or any(not d.HasField("dim_value") for d in tensor.shape.dim):
+            if (
+                tensor is None
+                or not tensor.HasField("shape")
+                or any(not d.HasField("dim_value") for d in tensor.shape.dim)
+            ):
                 inputs = ", ".join("none" if v is None else f"{v.dtype}{list(shape_of(v))}" for v in node.inputs)
                 raise ModelError(
                     f"{where}, inputs {inputs}: the shape of {value.name!r} depends on values known only when the "

@@ -24,7 +24,9 @@ def bind_inputs(model: ir.Model, shapes: Mapping[str, Sequence[int]] | None, fix
     inputs = {str(v.name): v for v in graph.inputs}
     unknown = [n for n in (*shapes, *fix) if n not in inputs]
     if unknown:
-        raise InputError(f"model {name!r}: no input named {', '.join(map(repr, unknown))}; its inputs are {list(inputs)}.")
+        raise InputError(
+            f"model {name!r}: no input named {', '.join(map(repr, unknown))}; its inputs are {list(inputs)}."
+        )
     both = [n for n in shapes if n in fix]
     if both:
         raise InputError(f"model {name!r}, input {both[0]!r}: given both a shape and a fixed value; give one.")
@@ -51,7 +53,8 @@ def _declared(value: ir.Value) -> list[int | str | None] | None:
 def _bind_shape(model: str, value: ir.Value, shape: list[int], sizes: dict[str, int]) -> None:
     declared = _declared(value)
     fits = declared is None or (
-        len(declared) == len(shape) and all(not isinstance(d, int) or d == n for d, n in zip(declared, shape, strict=True))
+        len(declared) == len(shape)
+        and all(not isinstance(d, int) or d == n for d, n in zip(declared, shape, strict=True))
     )
     if not fits or any(n < 0 for n in shape):
         raise InputError(f"model {model!r}, input {value.name!r}: shape {shape} given; the model has {declared}.")

@@ -155,7 +155,11 @@ def _fuse(root: ir.Node) -> None:
                 node = None if value is None else value.producer()
                 if value is None or node is None or node in nodes or node in refused or not is_elementwise(node):
                     continue
-                if value.is_graph_output() or shape_of(value) != shape or any(u.node not in nodes for u in value.uses()):
+                if (
+                    value.is_graph_output()
+                    or shape_of(value) != shape
+                    or any(u.node not in nodes for u in value.uses())
+                ):
                     continue
                 kind = _class(node)
                 natural = dtype_of(value) == ir.DataType.BOOL or dtype_of(value) == NATURAL.get(compute or kind or "")
@@ -176,4 +180,3 @@ def _fuse(root: ir.Node) -> None:
         code=group.code, compute=group.compute, **numbers,
     )  # fmt: skip
     substitute(root, y)
-

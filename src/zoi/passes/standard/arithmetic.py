@@ -107,9 +107,7 @@ def power(node: ir.Node) -> None:
 def mod(node: ir.Node) -> None:
     """Mod with the sign of the dividend is an operator of its own."""
     if int_attr(node, "fmod"):
-        substitute(
-            node, make(node, "Fmod", list(node.inputs), shape_of(node.outputs[0]), domain="zoi", suffix="")
-        )
+        substitute(node, make(node, "Fmod", list(node.inputs), shape_of(node.outputs[0]), domain="zoi", suffix=""))
 
 
 def gelu(node: ir.Node) -> None:

@@ -113,7 +113,9 @@ def gemm(node: ir.Node) -> None:
         if bias is not None:
             c = constant((bias * beta).astype(bias.dtype), f"{c.name}.beta")
         else:
-            c = make(node, "Mul", [c, constant(np.array(beta, FLOAT), f"{name_of(node)}.beta")], shape_of(c), suffix=".beta")
+            c = make(
+                node, "Mul", [c, constant(np.array(beta, FLOAT), f"{name_of(node)}.beta")], shape_of(c), suffix=".beta"
+            )
     if weights is None:
         if int_attr(node, "transB"):
             b = permute(node, b, [1, 0])
@@ -121,7 +123,9 @@ def gemm(node: ir.Node) -> None:
     else:
         if alpha != 1:
             b = constant((weights * alpha).astype(weights.dtype), f"{b.name}.alpha")
-        y = make(node, "Gemm", [a, b], out, domain="zoi", suffix=".product" if c else "", trans_b=int_attr(node, "transB"))
+        y = make(
+            node, "Gemm", [a, b], out, domain="zoi", suffix=".product" if c else "", trans_b=int_attr(node, "transB")
+        )
     if c is not None:
         y = make(node, "Add", [y, c], out, suffix="")
     substitute(node, y)

@@ -47,9 +47,7 @@ def softmax(node: ir.Node, opset: int) -> None:
         )
         substitute(node, reshape(node, y, shape, suffix=""))
         return
-    substitute(
-        node, make(node, "Softmax", [x], shape_of(out), domain="zoi", suffix="", axis=axis, log=log, scale=1.0)
-    )
+    substitute(node, make(node, "Softmax", [x], shape_of(out), domain="zoi", suffix="", axis=axis, log=log, scale=1.0))
 
 
 def norm(
@@ -77,7 +75,9 @@ def layer_norm(node: ir.Node) -> None:
                 array = data(value)
                 if array is None:
                     return
-                value = constant(np.ascontiguousarray(np.broadcast_to(array, shape[axis:])).reshape(width), f"{value.name}.row")
+                value = constant(
+                    np.ascontiguousarray(np.broadcast_to(array, shape[axis:])).reshape(width), f"{value.name}.row"
+                )
             else:
                 value = reshape(node, value, [width])
         parts.append(value)
@@ -146,7 +146,9 @@ def mean_variance(node: ir.Node) -> None:
     axes = [a % len(shape) for a in ints_attr(node, "axes") or [0, 2, 3]]
     perm = [d for d in range(len(shape)) if d not in axes] + axes
     moved = permute(node, x, perm)
-    rows = reshape(node, moved, [math.prod(shape) // math.prod(shape[a] for a in axes), math.prod(shape[a] for a in axes)])
+    rows = reshape(
+        node, moved, [math.prod(shape) // math.prod(shape[a] for a in axes), math.prod(shape[a] for a in axes)]
+    )
     y = norm(node, rows, 1e-9, 0, None, None, ".rows")
     y = reshape(node, y, shape_of(moved), suffix=".back")
     substitute(node, permute(node, y, [int(i) for i in np.argsort(perm)], suffix=""))
@@ -208,4 +210,3 @@ def cumsum(node: ir.Node) -> None:
     w = constant(np.ascontiguousarray(ones), f"{name_of(node)}.ones")
     y = make(node, "Gemm", [moved, w], shape_of(moved), domain="zoi", suffix=".sum", trans_b=0)
     substitute(node, permute(node, y, [int(i) for i in np.argsort(perm)], suffix=""))
-

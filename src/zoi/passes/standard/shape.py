@@ -41,7 +41,9 @@ def pass_through(node: ir.Node) -> None:
     substitute(node, required(node))
 
 
-def slice_of(before: ir.Node, x: ir.Value, axis: int, start: int, size: int, step: int = 1, suffix: str = "") -> ir.Value:
+def slice_of(
+    before: ir.Node, x: ir.Value, axis: int, start: int, size: int, step: int = 1, suffix: str = ""
+) -> ir.Value:
     """`size` elements of an axis, every `step`-th from `start`."""
     shape = list(shape_of(x))
     if start == 0 and size == shape[axis] and step == 1:
@@ -49,7 +51,9 @@ def slice_of(before: ir.Node, x: ir.Value, axis: int, start: int, size: int, ste
     shape[axis] = size
     end = start + size * step
     spec = [[start], [end if end >= 0 else -(1 << 62)], [axis], [step]]
-    inputs = [constant(np.array(s, np.int64), f"{name_of(before)}.{n}") for s, n in zip(spec, SLICE_INPUTS, strict=True)]
+    inputs = [
+        constant(np.array(s, np.int64), f"{name_of(before)}.{n}") for s, n in zip(spec, SLICE_INPUTS, strict=True)
+    ]
     return make(before, "Slice", [x, *inputs], shape, suffix=suffix)
 
 

@@ -1,6 +1,7 @@
 """From an ONNX model to its canonical form: few operators, every value static, and what can be fused is.
 
-    load > bind_inputs > infer > standardise > merge_moves > fold_linear > fuse_epilogues > fuse_pointwise > check
+    load > bind_inputs > infer > standardise > share > merge_moves > fuse_activations > fold_linear >
+    fuse_epilogues > fuse_pointwise > finish > check_canonical
 
 The canonical operators, which `zoi.passes.lower` has a rule for each:
 
@@ -28,6 +29,7 @@ from typing import Any
 import onnx_ir as ir
 
 from zoi.graph.load import Source, load
+from zoi.passes.activations import fuse_activations
 from zoi.passes.check import check_canonical
 from zoi.passes.cleanup import finish, merge_moves, share
 from zoi.passes.epilogue import fuse_epilogues
@@ -42,6 +44,7 @@ PASSES: tuple[Callable[[ir.Model], None], ...] = (
     standardise,
     share,
     merge_moves,
+    fuse_activations,
     fold_linear,
     fuse_epilogues,
     fuse_pointwise,

@@ -22,7 +22,9 @@ from zoi.passes.elementwise import Act
 PLAIN = {
     "Relu": Act.RELU, "Sigmoid": Act.SIGMOID, "Tanh": Act.TANH, "Softplus": Act.SOFTPLUS, "Mish": Act.MISH,
 }  # fmt: skip
-OWN = {"Gelu": Act.GELU, "GeluTanh": Act.GELU_TANH, "Silu": Act.SILU}
+OWN = {
+    "Gelu": Act.GELU, "GeluTanh": Act.GELU_TANH, "Silu": Act.SILU, "Mish": Act.MISH, "HardSwish": Act.HARD_SWISH,
+}  # fmt: skip
 
 
 def fuse_epilogues(model: ir.Model) -> None:
@@ -45,7 +47,8 @@ def activation_of(node: ir.Node) -> tuple[Act, float, float] | None:
     if node.outputs[0].dtype != ir.DataType.FLOAT:
         return None
     if node.domain == "zoi":
-        return (OWN[node.op_type], 0.0, 0.0) if node.op_type in OWN else None
+        act = OWN.get(node.op_type)
+        return None if act is None else (act, float_attr(node, "alpha"), float_attr(node, "beta"))
     if node.domain != "":
         return None
     kind = node.op_type

@@ -27,7 +27,7 @@ IMMEDIATE_BASE, RESULT_BASE = 8, 16
 EXACT = 1 << 53
 OWN = {
     "Gelu": Op.GELU, "GeluTanh": Op.GELU_TANH, "Silu": Op.SILU, "Fmod": Op.FMOD, "Rsqrt": Op.RSQRT, "Copy": Op.COPY,
-    "Mish": Op.MISH,
+    "Mish": Op.MISH, "HardSwish": Op.HARD_SWISH,
 }  # fmt: skip
 OTHERS = ("Clip", "Where", "Cast", "IsInf", "Mod")
 CLASSES = {
@@ -115,7 +115,8 @@ class _Group:
         kind = node.op_type
         args = [self.operand(v) for v in node.inputs if v is not None]
         if node.domain == "zoi":
-            return self.emit(OWN[kind], *args)
+            numbers = [self.immediate(float_attr(node, n)) for n in ("alpha", "beta") if n in node.attributes]
+            return self.emit(OWN[kind], *args, *numbers)
         if kind in PLAIN:
             return self.emit(PLAIN[kind], args[0])
         if kind in BINARY:
@@ -123,8 +124,8 @@ class _Group:
         if kind == "HardSwish":
             return self.emit(Op.HARD_SWISH, args[0], self.immediate(1 / 6), self.immediate(0.5))
         if kind in WITH_NUMBERS:
-            op, numbers = WITH_NUMBERS[kind]
-            return self.emit(op, args[0], *(self.immediate(float_attr(node, n, d)) for n, d in numbers))
+            op, defaults = WITH_NUMBERS[kind]
+            return self.emit(op, args[0], *(self.immediate(float_attr(node, n, d)) for n, d in defaults))
         if kind == "Cast":
             if dtype_of(node.outputs[0]) == ir.DataType.BOOL and dtype_of(required(node)) != ir.DataType.BOOL:
                 return self.emit(Op.NOT, self.emit(Op.EQUAL, args[0], self.immediate(0.0)))

@@ -1,7 +1,8 @@
 """From an ONNX model to its canonical form: few operators, every value static, and what can be fused is.
 
-    load > bind_inputs > infer > standardise > share > merge_moves > fuse_activations > fold_linear >
-    fuse_epilogues > fuse_pointwise > finish > check_canonical
+    load > bind_inputs > infer > standardise > share > merge_moves > fuse_activations > fuse_norms > fold_linear >
+    fuse_attention > merge_moves > fuse_epilogues > fuse_norm_residuals > merge_gemms >
+    fuse_pointwise > finish > check_canonical
 
 The canonical operators, which `zoi.passes.lower` has a rule for each:
 
@@ -30,12 +31,15 @@ import onnx_ir as ir
 
 from zoi.graph.load import Source, load
 from zoi.passes.activations import fuse_activations
+from zoi.passes.attention import fuse_attention
 from zoi.passes.check import check_canonical
 from zoi.passes.cleanup import finish, merge_moves, share
 from zoi.passes.epilogue import fuse_epilogues
 from zoi.passes.fold_linear import fold_linear
 from zoi.passes.infer import infer
 from zoi.passes.inputs import bind_inputs
+from zoi.passes.merge_gemms import merge_gemms
+from zoi.passes.norms import fuse_norm_residuals, fuse_norms
 from zoi.passes.pointwise import fuse_pointwise
 from zoi.passes.standard import standardise
 
@@ -45,8 +49,13 @@ PASSES: tuple[Callable[[ir.Model], None], ...] = (
     share,
     merge_moves,
     fuse_activations,
+    fuse_norms,
     fold_linear,
+    fuse_attention,
+    merge_moves,
     fuse_epilogues,
+    fuse_norm_residuals,
+    merge_gemms,
     fuse_pointwise,
     finish,
     check_canonical,

@@ -35,6 +35,7 @@ const char* check(const void* problem, const Extent* extents) {
   if (!sizes_at_least(0, {in, out})) return "too many channels";
   if (!inside(extents[kConvX], p, p.ih, p.iw, in, p.x_image, p.x_row, p.x_pixel)) return "x is too small";
   if (!inside(extents[kConvY], p, p.oh, p.ow, out, p.y_image, p.y_row, p.y_pixel)) return "y is too small";
+  if (extents[kConvResidual].present && p.r_pixel < 1) return "residual needs a stride between pixels";
   if (extents[kConvResidual].present &&
       !inside(extents[kConvResidual], p, p.oh, p.ow, out, p.r_image, p.r_row, p.r_pixel))
     return "residual is too small";

@@ -4,7 +4,9 @@
 // the kw * ic inputs of one kernel row follow each other for every pixel, and a register tile (simd/tile.h) sums kh
 // times over kw * ic terms. The copy is small beside the sums, which read it once for each group of output channels.
 // Taps: with gaps between the taps of a row (dilation), or only one tap, there are pointers to ic inputs for each pixel
-// and tap, or to zeros outside the image. Patches: where kw * ic is tiny, all terms of a pixel are copied together.
+// and tap, or to zeros outside the image.
+// With few output channels, neighbouring pixels that lie contiguous in y become channels of one wide pixel: its kernel
+// is as many times wider as the pixels are apart, with zeros outside each one's own taps, and fills the vectors.
 // Weights are packed as groups of [kh][kw][ic][NV * W].
 #pragma once
 
@@ -13,44 +15,62 @@
 namespace zoi::ZOI_ISA {
 
 inline constexpr int64_t kBlockPixels = 192;
-inline constexpr int64_t kShortRow = 8;  // terms of a kernel row below which patches pay
 
-enum class ConvMode { rows, taps, patches };
+enum class ConvMode { rows, taps };
 struct ConvShape {
   ConvMode mode;
   int64_t depth;         // terms of one output element
   int64_t sums, length;  // a tile sums `sums` times over `length` terms
   int64_t rows, columns; // output pixels of a block
   int64_t row_blocks, column_blocks, blocks;
-  int64_t source_rows, pitch;  // rows mode: input rows of a block, floats of one; patches: floats of a patch
+  int64_t wide, kw, oc;        // pixels made one, and that pixel's taps and channels
+  bool direct;                 // rows mode: no padding, so the rows need no copy
+  int64_t source_rows, pitch;  // rows mode: input rows that a block copies, floats of one
   int64_t pixels;              // of a block
 };
 ZOI_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 ZOI_INLINE int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
+/// Multiplications of one row of the kernel for each pixel, in lanes, when `wide` pixels are one.
+ZOI_INLINE double wide_cost(const ConvProblem& p, int64_t wide) {
+  const int64_t vectors = columns_of(wide * p.oc).vectors;
+  const double lanes = static_cast<double>(vectors * kWidth) * (vectors == 1 ? 1.15 : 1.0);
+  return lanes * static_cast<double>(p.kw + (wide - 1) * p.sw) / static_cast<double>(wide);
+}
+ZOI_INLINE int64_t wide_pixels(const ConvProblem& p, bool has_residual) {
+  if (p.groups != 1 || p.dw != 1 || p.y_pixel != p.oc || (has_residual && p.r_pixel != p.oc)) return 1;
+  int64_t best = 1;
+  for (int64_t wide = 2; wide <= 16 && wide <= p.ow; wide++)
+    if (wide * p.oc <= 3 * kWidth && wide_cost(p, wide) < 0.9 * wide_cost(p, best)) best = wide;
+  return best;
+}
+
 ZOI_INLINE ConvShape shape_of(const ConvProblem& p) {
   ConvShape s;
-  const int64_t taps = p.kh * p.kw;
+  s.wide = wide_pixels(p, p.r_pixel != 0);
+  s.kw = p.kw + (s.wide - 1) * p.sw;
+  s.oc = s.wide * p.oc;
+  const int64_t taps = p.kh * s.kw;
   s.depth = taps * p.ic;
-  s.mode = taps == 1 ? ConvMode::taps
-           : p.kw * p.ic < kShortRow ? ConvMode::patches
-           : p.dw == 1 ? ConvMode::rows
-                       : ConvMode::taps;
-  s.sums = s.mode == ConvMode::rows ? p.kh : s.mode == ConvMode::taps ? taps : 1;
+  s.mode = taps > 1 && p.dw == 1 ? ConvMode::rows : ConvMode::taps;
+  s.sums = s.mode == ConvMode::rows ? p.kh : taps;
   s.length = s.depth / s.sums;
-  s.columns = p.ow <= kBlockPixels ? p.ow : parts_of(p.ow, parts_of(p.ow, kBlockPixels));
-  s.rows = s.columns < p.ow || p.ow == 0 ? 1 : smaller(p.oh, kBlockPixels / p.ow);
+  const int64_t ow = parts_of(p.ow, s.wide);
+  s.columns = ow <= kBlockPixels ? ow : parts_of(ow, parts_of(ow, kBlockPixels));
+  s.rows = s.columns < ow || ow == 0 ? 1 : smaller(p.oh, kBlockPixels / ow);
   s.rows = s.rows > 0 ? parts_of(p.oh, parts_of(p.oh, s.rows)) : 1;
   s.row_blocks = parts_of(p.oh, s.rows);
-  s.column_blocks = s.columns > 0 ? parts_of(p.ow, s.columns) : 0;
+  s.column_blocks = s.columns > 0 ? parts_of(ow, s.columns) : 0;
   s.blocks = p.n * s.row_blocks * s.column_blocks;
   s.pixels = s.rows * s.columns;
-  s.source_rows = s.mode == ConvMode::rows ? (s.rows - 1) * p.sh + (p.kh - 1) * p.dh + 1 : 0;
-  s.pitch = s.mode == ConvMode::rows ? ((s.columns - 1) * p.sw + p.kw) * p.ic : s.depth + kWidth;
+  s.direct = s.mode == ConvMode::rows && p.pt == 0 && p.pl == 0 && p.x_pixel == p.ic &&
+             (p.oh - 1) * p.sh + (p.kh - 1) * p.dh < p.ih && (p.ow - 1) * p.sw + p.kw <= p.iw;
+  s.source_rows = s.mode == ConvMode::rows && !s.direct ? (s.rows - 1) * p.sh + (p.kh - 1) * p.dh + 1 : 0;
+  s.pitch = ((s.columns * s.wide - 1) * p.sw + p.kw) * p.ic;
   return s;
 }
 
-/// Lane scratch: zeros, pointers to inputs [taps or 1][pixels], outputs and residuals [pixels], rows or patches.
+/// Lane scratch: zeros, pointers to inputs [taps or 1][pixels], outputs and residuals [pixels], copied rows.
 struct ConvScratch {
   float* zeros;
   const float** inputs;
@@ -60,10 +80,7 @@ struct ConvScratch {
 };
 ZOI_INLINE int64_t input_pointers(const ConvShape& s) { return (s.mode == ConvMode::taps ? s.sums : 1) * s.pixels; }
 ZOI_INLINE int64_t conv_scratch(const ConvProblem& p, const ConvShape& s) {
-  const int64_t copies = s.mode == ConvMode::rows      ? s.source_rows * s.pitch
-                         : s.mode == ConvMode::patches ? s.pixels * s.pitch
-                                                       : 0;
-  return p.ic * 4 + 64 + (input_pointers(s) + 2 * s.pixels) * 8 + copies * 4;
+  return p.ic * 4 + 64 + (input_pointers(s) + 2 * s.pixels) * 8 + s.source_rows * s.pitch * 4;
 }
 ZOI_INLINE ConvScratch split_scratch(std::byte* memory, const ConvProblem& p, const ConvShape& s) {
   ConvScratch at;
@@ -136,7 +153,7 @@ ZOI_INLINE void zero_floats(float* to, int64_t count) {
 ZOI_INLINE void copy_row(const ConvProblem& p, const float* image, int64_t y, int64_t x, int64_t count, float* to) {
   if (y < 0 || y >= p.ih) return zero_floats(to, count * p.ic);
   const int64_t before = smaller(x < 0 ? -x : 0, count);
-  const int64_t inside = smaller(x + count, p.iw) - (x + before) > 0 ? smaller(x + count, p.iw) - (x + before) : 0;
+  const int64_t within = smaller(x + count, p.iw) - (x + before), inside = within > 0 ? within : 0;
   const float* from = image + y * p.x_row + (x + before) * p.x_pixel;
   zero_floats(to, before * p.ic);
   to += before * p.ic;
@@ -149,16 +166,16 @@ ZOI_INLINE void copy_row(const ConvProblem& p, const float* image, int64_t y, in
 }
 
 struct ConvBlock {
-  int64_t n, y, x, rows, columns;  // output pixels
+  int64_t n, y, x, rows, columns;  // output pixels; columns are wide ones
 };
 ZOI_INLINE ConvBlock block_at(const ConvProblem& p, const ConvShape& s, int64_t b) {
   ConvBlock at;
   const int64_t column = b % s.column_blocks, row = b / s.column_blocks % s.row_blocks;
   at.n = b / s.column_blocks / s.row_blocks;
   at.y = row * s.rows;
-  at.x = column * s.columns;
+  at.x = smaller(column * s.columns * s.wide, p.ow - s.wide);  // the last one is a whole wide pixel at least
   at.rows = smaller(s.rows, p.oh - at.y);
-  at.columns = smaller(s.columns, p.ow - at.x);
+  at.columns = smaller(s.columns, parts_of(p.ow - at.x, s.wide));
   return at;
 }
 
@@ -169,38 +186,34 @@ ZOI_INLINE ConvBlock block_at(const ConvProblem& p, const ConvShape& s, int64_t 
   const ConvProblem& p = args.problem;
   const float* image = args.x + block.n * p.x_image + channel;
   const int64_t top = block.y * p.sh - p.pt, left = block.x * p.sw - p.pl;
-  if (s.mode == ConvMode::rows) {
+  const int64_t last = smaller(block.columns * s.wide, p.ow - block.x) - s.wide;  // where the last wide pixel starts
+  if (s.source_rows > 0) {
     const int64_t rows = (block.rows - 1) * p.sh + (p.kh - 1) * p.dh + 1;
     for (int64_t r = 0; r < rows; r++)
-      copy_row(p, image, top + r, left, (block.columns - 1) * p.sw + p.kw, at.copies + r * s.pitch);
+      copy_row(p, image, top + r, left, (last + s.wide - 1) * p.sw + p.kw, at.copies + r * s.pitch);
   }
   int64_t i = 0;
   for (int64_t oy = 0; oy < block.rows; oy++) {
     float* y = args.y + block.n * p.y_image + (block.y + oy) * p.y_row + block.x * p.y_pixel;
     const float* residual = args.residual + block.n * p.r_image + (block.y + oy) * p.r_row + block.x * p.r_pixel;
-    for (int64_t ox = 0; ox < block.columns; ox++, i++) {
+    const float* row = s.direct ? image + (top + oy * p.sh) * p.x_row + left * p.ic : at.copies + oy * p.sh * s.pitch;
+    for (int64_t column = 0; column < block.columns; column++, i++) {
+      // A wide pixel that would reach over the end of the row overlaps its neighbour, and computes the same again.
+      const int64_t ox = smaller(column * s.wide, last);
       at.outputs[i] = y + ox * p.y_pixel;
       if (args.residual != nullptr) at.residuals[i] = residual + ox * p.r_pixel;
       if (s.mode == ConvMode::rows) {
-        at.inputs[i] = at.copies + oy * p.sh * s.pitch + ox * p.sw * p.ic;
+        at.inputs[i] = row + ox * p.sw * p.ic;
         continue;
       }
       const int64_t iy = top + oy * p.sh, ix = left + ox * p.sw;
-      if (s.mode == ConvMode::patches) {
-        float* patch = at.copies + i * s.pitch;
-        at.inputs[i] = patch;
-        for (int64_t ky = 0; ky < p.kh; ky++)
-          for (int64_t kx = 0; kx < p.kw; kx++, patch += p.ic)
-            copy_row(p, image, iy + ky * p.dh, ix + kx * p.dw, 1, patch);
-      } else {
-        const float** to = at.inputs + i;
-        for (int64_t ky = 0; ky < p.kh; ky++) {
-          const int64_t yy = iy + ky * p.dh;
-          for (int64_t kx = 0; kx < p.kw; kx++, to += s.pixels) {
-            const int64_t xx = ix + kx * p.dw;
-            const bool inside = yy >= 0 && yy < p.ih && xx >= 0 && xx < p.iw;
-            *to = inside ? image + yy * p.x_row + xx * p.x_pixel : at.zeros;
-          }
+      const float** to = at.inputs + i;
+      for (int64_t ky = 0; ky < p.kh; ky++) {
+        const int64_t yy = iy + ky * p.dh;
+        for (int64_t kx = 0; kx < p.kw; kx++, to += s.pixels) {
+          const int64_t xx = ix + kx * p.dw;
+          const bool inside = yy >= 0 && yy < p.ih && xx >= 0 && xx < p.iw;
+          *to = inside ? image + yy * p.x_row + xx * p.x_pixel : at.zeros;
         }
       }
     }
@@ -211,7 +224,7 @@ ZOI_INLINE ConvBlock block_at(const ConvProblem& p, const ConvShape& s, int64_t 
 ZOI_INLINE bool by_blocks(const ConvShape& s) { return s.blocks >= 4; }
 ZOI_INLINE int64_t conv_slices(const ConvProblem& p) {
   const ConvShape s = shape_of(p);
-  return by_blocks(s) ? s.blocks : p.groups * columns_of(p.oc).groups;
+  return by_blocks(s) ? s.blocks : p.groups * columns_of(s.oc).groups;
 }
 
 ZOI_INLINE void conv(const ConvArgs& args, Lane lane) {
@@ -219,12 +232,12 @@ ZOI_INLINE void conv(const ConvArgs& args, Lane lane) {
   const ConvShape s = shape_of(p);
   const ConvScratch at = split_scratch(lane.scratch, p, s);
   if (s.mode == ConvMode::taps) zero_floats(at.zeros, p.ic);
-  const Columns columns = columns_of(p.oc);
+  const Columns columns = columns_of(s.oc);
   Range blocks = {0, s.blocks}, parts = {0, p.groups * columns.groups};
   (by_blocks(s) ? blocks : parts) = lane_range(conv_slices(p), lane);
   const bool clamp = is_clamp(p.act), after = p.residual_after != 0 && args.residual != nullptr;
   Epilogue e = epilogue_of(p.act, p.act_p0, p.act_p1);
-  const int64_t packed_group = packed_floats(s.depth, p.oc);
+  const int64_t packed_group = packed_floats(s.depth, s.oc);
 
   for (int64_t b = blocks.begin; b < blocks.end; b++) {
     const ConvBlock block = block_at(p, s, b);
@@ -235,13 +248,13 @@ ZOI_INLINE void conv(const ConvArgs& args, Lane lane) {
       if (g != prepared) prepare_block(args, s, at, block, g * p.ic);
       prepared = g;
       const int vectors = group_vectors(columns, cg);
-      const int64_t width = smaller(p.oc - cg * 2 * kWidth, vectors * kWidth);
+      const int64_t width = smaller(s.oc - cg * 2 * kWidth, vectors * kWidth);
       const int last = static_cast<int>(width - (vectors - 1) * kWidth);
-      const int64_t column = g * p.oc + cg * 2 * kWidth;
+      const int64_t column = g * p.oc + cg * 2 * kWidth;  // wide pixels are of one group
       e.bias = args.bias == nullptr ? nullptr : args.bias + column;
       ConvTile t;
       t.stride = s.mode == ConvMode::taps ? s.pixels : 0;
-      t.step = s.mode == ConvMode::rows ? p.dh * s.pitch : 0;
+      t.step = s.mode != ConvMode::rows ? 0 : p.dh * (s.direct ? p.x_row : s.pitch);
       t.sums = s.sums;
       t.length = s.length;
       t.w = args.w + g * packed_group + group_offset(s.depth, cg);
@@ -262,30 +275,42 @@ ZOI_INLINE void conv(const ConvArgs& args, Lane lane) {
   }
 }
 
-ZOI_INLINE int64_t conv_packed_bytes(const ConvProblem& p) {
-  return p.groups * packed_floats(p.kh * p.kw * p.ic, p.oc) * 4;
+/// The weights, and the bias once for each of the pixels that are made one.
+ZOI_INLINE int64_t conv_packed_bytes(const ConvProblem& p, int operand) {
+  const ConvShape s = shape_of(p);
+  if (operand == kConvBias) return s.wide > 1 ? s.oc * 4 : 0;
+  return operand == kConvW ? p.groups * packed_floats(s.depth, s.oc) * 4 : 0;
 }
 /// Plain [groups*oc][ic][kh][kw] into groups of [kh][kw][ic][NV * W].
-ZOI_INLINE void conv_pack(const ConvProblem& p, const float* plain, float* packed) {
-  const Columns columns = columns_of(p.oc);
-  const int64_t taps = p.kh * p.kw, depth = taps * p.ic;
-  for (int64_t g = 0; g < p.groups; g++, packed += packed_floats(depth, p.oc))
+ZOI_INLINE void conv_pack(const ConvProblem& p, int operand, const float* plain, float* packed) {
+  const ConvShape s = shape_of(p);
+  if (operand == kConvBias) {
+    for (int64_t o = 0; o < s.oc; o++) packed[o] = plain[o % p.oc];
+    return;
+  }
+  const Columns columns = columns_of(s.oc);
+  for (int64_t g = 0; g < p.groups; g++, packed += packed_floats(s.depth, s.oc))
     for (int64_t cg = 0; cg < columns.groups; cg++) {
       const int64_t width = group_vectors(columns, cg) * kWidth;
-      float* to = packed + group_offset(depth, cg);
+      float* to = packed + group_offset(s.depth, cg);
       for (int64_t j = 0; j < width; j++) {
-        const int64_t o = cg * 2 * kWidth + j;
-        const float* from = plain + (g * p.oc + o) * depth;
-        for (int64_t c = 0; c < p.ic; c++)
-          for (int64_t t = 0; t < taps; t++) to[(t * p.ic + c) * width + j] = o < p.oc ? from[c * taps + t] : 0.0f;
+        const int64_t o = cg * 2 * kWidth + j, pixel = o / p.oc;
+        const float* from = plain + (g * p.oc + o % p.oc) * p.ic * p.kh * p.kw;
+        for (int64_t ky = 0; ky < p.kh; ky++)
+          for (int64_t kx = 0; kx < s.kw; kx++) {
+            const int64_t tap = kx - pixel * p.sw;
+            const bool zero_tap = o >= s.oc || tap < 0 || tap >= p.kw;
+            for (int64_t c = 0; c < p.ic; c++)
+              to[((ky * s.kw + kx) * p.ic + c) * width + j] = zero_tap ? 0.0f : from[(c * p.kh + ky) * p.kw + tap];
+          }
       }
     }
 }
 /// Core cycles: sums, weights from beyond L2, and the rest of a tile.
 ZOI_INLINE double conv_cost(const ConvProblem& p) {
   const ConvShape s = shape_of(p);
-  const double vectors = static_cast<double>(columns_of(p.oc).vectors * p.groups), depth = static_cast<double>(s.depth);
-  const double pixels = static_cast<double>(p.n * p.oh * p.ow), bytes = depth * vectors * kWidth * 4;
+  const double vectors = static_cast<double>(columns_of(s.oc).vectors * p.groups), depth = static_cast<double>(s.depth);
+  const double pixels = static_cast<double>(p.n * p.oh * parts_of(p.ow, s.wide)), bytes = depth * vectors * kWidth * 4;
   return pixels * vectors * (depth * kWidth / 16 * 1.06 + 3) + pixels * depth / 16 +
          static_cast<double>(s.blocks) * bytes / (bytes > 786432 ? 6 : 64);
 }

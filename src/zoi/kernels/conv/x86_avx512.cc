@@ -15,9 +15,9 @@ static void run(const void* args, Lane lane) { conv(*static_cast<const ConvArgs*
 static bool supports(const void*) { return true; }
 static int64_t slices(const void* p) { return conv_slices(of(p)); }
 static int64_t scratch(const void* p) { return conv_scratch(of(p), shape_of(of(p))); }
-static int64_t packed_bytes(const void* p, int operand) { return operand == kConvW ? conv_packed_bytes(of(p)) : 0; }
-static void pack(const void* p, int, const void* plain, void* packed) {
-  conv_pack(of(p), floats(plain), static_cast<float*>(packed));
+static int64_t packed_bytes(const void* p, int operand) { return conv_packed_bytes(of(p), operand); }
+static void pack(const void* p, int operand, const void* plain, void* packed) {
+  conv_pack(of(p), operand, floats(plain), static_cast<float*>(packed));
 }
 static double cost(const void* p) { return conv_cost(of(p)); }
 

@@ -96,15 +96,18 @@ class Context:
         self._sizes[buffer] = size
         return Tensor(buffer, 0, shape, dense_strides(shape, order), dtype)
 
-    def result(self, value: ir.Value, order: Sequence[int] | None = None, inner: int | None = None) -> Tensor:
+    def result(
+        self, value: ir.Value, order: Sequence[int] | None = None, inner: int | None = None, apart: bool = False
+    ) -> Tensor:
         """Where a rule stores `value`: inside a later Concat's memory if possible, else new memory in `order`.
 
         Args:
             value: The result.
             order: The preferred order of dimensions in memory; None leaves it to what reads the value.
             inner: The dimension whose elements must be contiguous, if the kernel needs one.
+            apart: Keep it out of a Concat's memory.
         """
-        place = self._destination(value, order)
+        place = None if apart else self._destination(value, order)
         if place is not None and inner is not None and place.shape[inner] > 1 and place.strides[inner] != 1:
             place = None
         if place is None:

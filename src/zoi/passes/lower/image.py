@@ -29,6 +29,7 @@ from zoi.passes.lower.context import (
 from zoi.passes.lower.tensor import Tensor, channels_last
 
 Pair = tuple[int, int]
+FEW_CHANNELS = 4
 
 
 def as_2d(tensor: Tensor) -> Tensor:
@@ -77,7 +78,9 @@ def conv(ctx: Context, node: ir.Node) -> None:
     assert x_value is not None
     spatial = weights.ndim - 2
     out = node.outputs[0]
-    y = as_2d(ctx.result(out, channels_last(2 + spatial), inner=1))
+    # A few channels inside a wider Concat cost more to compute there than to copy.
+    apart = weights.shape[0] <= FEW_CHANNELS
+    y = as_2d(ctx.result(out, channels_last(2 + spatial), inner=1, apart=apart))
     x = as_2d(ctx.image(name_of(node), ctx.tensor(x_value)))
     residual_value = optional(node, 3)
     residual = None

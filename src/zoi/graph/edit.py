@@ -143,7 +143,8 @@ def make(
     domain: str = "",
     suffix: str = "",
     outputs: Sequence[ir.Value] | None = None,
-    **attributes: Any,
+    attributes: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> ir.Value:
     """Inserts a node before another one, under the latter's name, and returns its first result.
 
@@ -156,17 +157,18 @@ def make(
         domain: The domain of the operator.
         suffix: What is added to the name.
         outputs: Values to be its results instead of a new one.
-        **attributes: Python numbers, texts and lists.
+        attributes: Its attributes, as Python numbers, texts and lists.
+        **more: More of them, by name.
     """
     while inputs and inputs[-1] is None:
         inputs = inputs[:-1]
     base = name_of(before)
-    node = ir.Node(domain, op, inputs, _attributes(attributes), outputs=outputs, name=base + suffix)
+    node = ir.Node(domain, op, inputs, _attributes({**(attributes or {}), **more}), outputs=outputs, name=base + suffix)
     out = node.outputs[0]
     if outputs is None:
         out.name = f"{base}.{suffix or op}"
         first = inputs[0]
-        out.dtype = dtype if dtype is not None or first is None else first.dtype
+        out.type = first.type if dtype is None and first is not None else ir.TensorType(dtype or ir.DataType.FLOAT)
         out.shape = ir.Shape(tuple(int(n) for n in shape))
     graph = before.graph
     assert graph is not None

@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Union
+from typing import TypeAlias, Union
 
 import onnx
 import onnx_ir as ir
-from google.protobuf.message import DecodeError
 from onnx_ir.passes.common import InlinePass
 
 from zoi.errors import ModelError
 from zoi.graph.edit import name_of
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-Source: TypeAlias = "Union[str, os.PathLike[str], bytes, onnx.ModelProto, ir.Model]"
+Source: TypeAlias = Union[str, "os.PathLike[str]", bytes, onnx.ModelProto, ir.Model]
 
 SUPPORTED_OPSETS = (7, 26)
 
@@ -69,7 +65,7 @@ def _first_line(error: Exception) -> str:
 def _parse(content: bytes, name: str) -> onnx.ModelProto:
     try:
         return onnx.load_model_from_string(content)
-    except DecodeError as error:
+    except Exception as error:  # protobuf raises an error of its own, which has no stubs
         raise ModelError(f"model {name!r}: these {len(content)} bytes are no ONNX model; give a .onnx file.") from error
 
 

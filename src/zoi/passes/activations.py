@@ -78,7 +78,7 @@ def _put(node: ir.Node, op: str, x: ir.Value, **attributes: float) -> bool:
     if shape_of(x) != shape_of(node.outputs[0]):
         return False
     domain = "" if op == "HardSigmoid" else "zoi"
-    substitute(node, make(node, op, [x], shape_of(x), domain=domain, suffix="", **attributes))
+    substitute(node, make(node, op, [x], shape_of(x), domain=domain, suffix="", attributes=attributes))
     return True
 
 
@@ -161,7 +161,7 @@ def _is_cube(value: ir.Value, x: ir.Value) -> bool:
 
 
 def silu(node: ir.Node) -> bool:
-    """x sigmoid(x)."""
+    """SiLU: x sigmoid(x)."""
     for x, gate in _pairs(node):
         sigmoid = producer(gate, "Sigmoid")
         if sigmoid is not None and required(sigmoid) is x:
@@ -170,7 +170,7 @@ def silu(node: ir.Node) -> bool:
 
 
 def mish(node: ir.Node) -> bool:
-    """x tanh(softplus(x))."""
+    """Mish: x tanh(softplus(x))."""
     for x, gate in _pairs(node):
         tanh = producer(gate, "Tanh")
         soft = producer(required(tanh), "Softplus") if tanh is not None else None
@@ -214,7 +214,7 @@ def hard_sigmoid(node: ir.Node) -> bool:
 
 
 def hard_swish(node: ir.Node) -> bool:
-    """x times a ramp of x to 1, the division by the top before or after the product."""
+    """A value times a ramp of it to 1, the division by the top before or after the product."""
     factors, number = _product_or_quotient(node)
     if len(factors) != 2:
         return False
@@ -248,7 +248,7 @@ def reciprocal_root(node: ir.Node) -> bool:
 
 
 def division(node: ir.Node) -> bool:
-    """x / c as x times 1 / c: exact for powers of two, and within half a unit in the last place of the product else."""
+    """Division by a constant as a product with its inverse: at most one more rounding, none for powers of two."""
     array = data(required(node, 1))
     if array is None or array.size == 0 or array.dtype != np.float32 or np.any(array == 0):
         return False

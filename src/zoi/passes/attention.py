@@ -1,6 +1,8 @@
-"""Recognises attention: MatMul, scale and mask, Softmax, MatMul become zoi.Attention, whose scores never reach memory."""
+"""Recognises attention: product, scale, mask, softmax and product become zoi.Attention, whose scores stay in cache."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import onnx_ir as ir
@@ -26,8 +28,9 @@ from zoi.graph.edit import (
 )
 from zoi.passes.standard.shape import permute
 
-# A score with this added is zero after a softmax, whatever it was.
-HIDDEN = -1e8
+# Scores replaced by a number below HIDDEN weigh nothing beside any other. As a mask that number is ABSORBING: whatever
+# is added to it leaves it as it is, in double precision too, so that a row of only such scores still weighs all alike.
+HIDDEN, ABSORBING = -1e4, -1e38
 
 
 def fuse_attention(model: ir.Model) -> None:
@@ -57,8 +60,8 @@ def _attention(last: ir.Node) -> None:
     q, kt = required(first), required(first, 1)
     if rank_of(q) < 2 or rank_of(kt) < 2:
         return
-    q, k_scale = _unscaled(q)
-    kt, q_scale = _unscaled(kt)
+    q, q_scale = _unscaled(q)
+    kt, k_scale = _unscaled(kt)
     scale *= float_attr(first, "alpha", 1.0) * k_scale * q_scale * float_attr(softmax, "scale", 1.0)
     k_rank = rank_of(kt)
     k = permute(last, kt, [*range(k_rank - 2), k_rank - 1, k_rank - 2], suffix=".keys")
@@ -97,20 +100,17 @@ def _scores(softmax: ir.Node, value: ir.Value) -> tuple[ir.Node, float, ir.Value
             if optional(node, 2) is not None or shape_of(value) != shape:
                 return None
             return node, scale, mask
-        step = None
-        if is_op(node, "Mul"):
-            step = _scaled_score(node, shape)
-            if step is not None:
-                scale *= step[1]
-        elif is_op(node, "Add") and mask is None and scale == 1.0:
-            step = _masked_score(node, shape)
-            mask = None if step is None else step[1]
-        elif is_op(node, "Where") and mask is None and scale == 1.0:
-            step = _hidden_score(node, softmax, shape)
-            mask = None if step is None else step[1]
-        if step is None:
+        scaled = _scaled_score(node, shape) if is_op(node, "Mul") else None
+        if scaled is not None:
+            value, factor = scaled
+            scale *= factor
+            continue
+        masked = None
+        if mask is None and scale == 1.0:
+            masked = _masked_score(node, shape) if is_op(node, "Add") else _hidden_score(node, softmax, shape)
+        if masked is None:
             return None
-        value = step[0]
+        value, mask = masked
     return None
 
 
@@ -145,11 +145,14 @@ def _masked_score(node: ir.Node, shape: tuple[int, ...]) -> tuple[ir.Value, ir.V
 
 def _hidden_score(node: ir.Node, softmax: ir.Node, shape: tuple[int, ...]) -> tuple[ir.Value, ir.Value] | None:
     """A choice between scores and a huge negative number, as a mask of zeros and that number."""
+    if not is_op(node, "Where"):
+        return None
     condition = required(node)
     for index in (1, 2):
         x, hidden = required(node, index), scalar(required(node, 3 - index))
         if hidden is None or hidden > HIDDEN or shape_of(x) != shape or not _leads_to_product(x):
             continue
+        hidden = -math.inf if math.isinf(hidden) else ABSORBING
         numbers = [0.0, hidden] if index == 1 else [hidden, 0.0]
         values = [
             constant(np.array(n, np.float32), f"{name_of(node)}.{k}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from zoi.errors import UnsupportedOperator
-from zoi.graph.edit import data, is_op, name_of, optional, rank_of
+from zoi.graph.edit import data, is_op, name_of, optional, rank_of, required
 
 F32 = ir.DataType.FLOAT
 MOVES = ("Reshape", "Transpose", "Expand", "Slice", "Concat", "Pad", "Gather")
@@ -34,11 +34,13 @@ def _fault(node: ir.Node) -> str | None:
         return _why(node)
     if is_op(node, *MOVES) or is_op(node, "Pointwise", domain="zoi"):
         return _constant_inputs(node)
-    types = {v.dtype for v in (*node.inputs[:4], *node.outputs) if v is not None and v.dtype is not None}
+    types: set[ir.DataType | None] = {
+        v.dtype for v in (*node.inputs[:4], *node.outputs) if v is not None and v.dtype is not None
+    }
     if is_op(node, "Reduce", domain="zoi"):
         types = {v.dtype for v in node.inputs if v is not None} - {ir.DataType.INT64, ir.DataType.INT32}
     if is_op(node, "Resize"):
-        types = {node.inputs[0].dtype}  # type: ignore[union-attr]
+        types = {required(node).dtype}
     if types - {F32, None}:
         found = ", ".join(sorted(str(t) for t in types - {F32, None}))
         return f"it computes in {found}; float32 is supported. Convert the model to float32."

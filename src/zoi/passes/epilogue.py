@@ -87,7 +87,7 @@ def _fuse_activation(node: ir.Node) -> None:
 
 
 def _fuse_residual(node: ir.Node) -> None:
-    """x + residual, where one of the two comes from a linear operator and the other is there before it.
+    """A sum of which one term comes from a linear operator and the other is there by then.
 
     Of two candidates the later one takes the sum: the other is ready by then.
     """

@@ -12,7 +12,7 @@ import onnx
 import onnx_ir as ir
 
 from zoi.errors import ModelError, UnsupportedOperator
-from zoi.graph.edit import Array, constant, data, int_attr, name_of, remove, replace, set_attrs, shape_of
+from zoi.graph.edit import Array, constant, data, int_attr, name_of, remove, replace, shape_of
 from zoi.passes.elementwise import UNARY
 from zoi.passes.evaluate import MAX_BYTES, evaluate, result_size
 
@@ -176,7 +176,7 @@ class _Walk:
                 f"{', '.join(str(list(s)) for s in shapes)} do not broadcast."
             ) from error
         out.shape = ir.Shape(shape)
-        out.dtype = ir.DataType.BOOL if node.op_type in COMPARE else values[0].dtype
+        out.type = ir.TensorType(ir.DataType.BOOL) if node.op_type in COMPARE else values[0].type
 
     def _type(self, value: ir.Value) -> onnx.TypeProto:
         if value.dtype is None or value.shape is None:
@@ -190,7 +190,7 @@ class _Walk:
 def _describe(value: ir.Value) -> None:
     """Takes an initializer's shape and type from its data."""
     if value.const_value is not None:
-        value.shape = ir.Shape(tuple(int(n) for n in value.const_value.shape))
+        value.shape = ir.Shape(value.const_value.numpy().shape)
         value.dtype = value.const_value.dtype
 
 

@@ -42,7 +42,7 @@ def merge_gemms(model: ir.Model) -> None:
 def _reads_rows(value: ir.Value) -> bool:
     """Whether all readers walk strided rows without a copy."""
     return all(
-        is_op(u.node, "Reshape", "Slice", "Transpose") or u.node.domain == "zoi" and u.node.op_type != "Conv"
+        is_op(u.node, "Reshape", "Slice", "Transpose") or (u.node.domain == "zoi" and u.node.op_type != "Conv")
         for u in value.uses()
     )
 
@@ -58,7 +58,7 @@ def _merge(nodes: list[ir.Node]) -> None:
         biases.append(np.zeros(n, np.float32) if bias is None else np.broadcast_to(bias.reshape(-1), (n,)))
     w = constant(np.concatenate(columns, axis=1), f"{required(first, 1).name}.merged")
     b = constant(np.concatenate(biases), f"{name_of(first)}.bias.merged") if any(map(np.any, biases)) else None
-    shape = [*shape_of(first.outputs[0])[:-1], w.const_value.shape[1]]  # type: ignore[union-attr]
+    shape = [*shape_of(first.outputs[0])[:-1], shape_of(w)[1]]
     y = make(
         first, "Gemm", [required(first), w, b], shape, domain="zoi", suffix=".merged", trans_b=0,
         act=int_attr(first, "act"), act_p0=float_attr(first, "act_p0"), act_p1=float_attr(first, "act_p1"),

@@ -64,7 +64,7 @@ def _through_reshape(value: ir.Value) -> ir.Value:
 
 
 def _mean_of(value: ir.Value) -> ir.Value | None:
-    """x where the value is the mean of x over its last axis."""
+    """The x of which the value is the mean over the last axis."""
     value = _through_reshape(value)
     factor = 1.0
     scaled = producer(value, "Mul")

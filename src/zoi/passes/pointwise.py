@@ -178,6 +178,6 @@ def _fuse(root: ir.Node) -> None:
     numbers = {"imm": group.immediates} if group.immediates else {}
     y = make(
         root, "Pointwise", group.inputs, shape, dtype=dtype_of(out), domain="zoi", suffix="",
-        code=group.code, compute=group.compute, **numbers,
+        attributes=numbers, code=group.code, compute=group.compute,
     )  # fmt: skip
     substitute(root, y)

@@ -6,14 +6,14 @@ operator without a rule stays for `check` to judge.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
 
 from zoi.passes.standard import arithmetic, linear, rows, shape
 
 Rule = Callable[[ir.Node], None]
-RULES: dict[str, Rule] = {
+RULES: Mapping[str, Rule] = {
     "AveragePool": rows.pool,
     "BatchNormalization": linear.batch_norm,
     "Cast": arithmetic.cast,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import onnx_ir as ir
 
 from zoi.graph.edit import (
+    Array,
     constant,
     data,
+    dtype_of,
     int_attr,
     ints_attr,
     make,
@@ -171,6 +174,9 @@ def concat(node: ir.Node) -> None:
         substitute(node, make(node, "Concat", parts, shape_of(out), suffix="", axis=axis))
 
 
+PAD_MODES: dict[str, Literal["reflect", "edge", "wrap"]] = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+
+
 def pad(node: ir.Node) -> None:
     """Pad with inputs; the modes that copy pixels become one Gather an axis."""
     x, out = required(node), node.outputs[0]
@@ -185,10 +191,11 @@ def pad(node: ir.Node) -> None:
         substitute(node, x)
         return
     mode = text_attr(node, "mode", "constant")
-    if mode != "constant":
+    if mode in PAD_MODES:
         for axis in range(rank):
             if begins[axis] or ends[axis]:
-                source = np.pad(np.arange(shape_of(x)[axis]), (max(begins[axis], 0), max(ends[axis], 0)), mode=mode)  # type: ignore[call-overload]
+                widths = (max(begins[axis], 0), max(ends[axis], 0))
+                source: Array = np.pad(np.arange(shape_of(x)[axis]), widths, mode=PAD_MODES[mode])
                 source = source[max(-begins[axis], 0) : source.size - max(-ends[axis], 0)]
                 shape = [*shape_of(x)[:axis], source.size, *shape_of(x)[axis + 1 :]]
                 index = constant(source.astype(np.int64), f"{name_of(node)}.index{axis}")
@@ -199,12 +206,12 @@ def pad(node: ir.Node) -> None:
     value = scalar(optional(node, 2)) if number is None else number.as_float()
     if optional(node, 2) is not None and data(optional(node, 2)) is None:
         return
-    fill = constant(np.array(value or 0, x.dtype.numpy()), f"{name_of(node)}.value")  # type: ignore[union-attr]
+    fill = constant(np.array(value or 0, dtype_of(x).numpy()), f"{name_of(node)}.value")
     pads = constant(np.array(begins + ends, np.int64), f"{name_of(node)}.pads")
     substitute(node, make(node, "Pad", [x, pads, fill], shape_of(out), suffix=""))
 
 
-def _known(node: ir.Node, index: int) -> np.ndarray:  # type: ignore[type-arg]
+def _known(node: ir.Node, index: int) -> Array:
     array = data(node.inputs[index])
     assert array is not None
     return array

@@ -1,6 +1,6 @@
 """From an ONNX model to its canonical form: few operators, every value static, and what can be fused is.
 
-    load > bind_inputs > infer > standardise > share > merge_moves > fuse_activations > fuse_norms > fold_linear >
+    load > bind_inputs > infer > fold_tables > standardise > share > merge_moves > fuse_activations > fuse_norms > fold_linear >
     fuse_attention > merge_moves > fuse_epilogues > fuse_norm_residuals > merge_gemms >
     fuse_pointwise > finish > check_canonical
 
@@ -42,9 +42,11 @@ from zoi.passes.merge_gemms import merge_gemms
 from zoi.passes.norms import fuse_norm_residuals, fuse_norms
 from zoi.passes.pointwise import fuse_pointwise
 from zoi.passes.standard import standardise
+from zoi.passes.tables import fold_tables
 
 PASSES: tuple[Callable[[ir.Model], None], ...] = (
     infer,
+    fold_tables,
     standardise,
     share,
     merge_moves,

@@ -14,6 +14,7 @@
 
 #include "device/cpu/arch.h"
 #include "kernels/registry.h"
+#include "plan/file.h"
 #include "plan/plan.h"
 #include "run/profile.h"
 #include "run/session.h"
@@ -287,6 +288,11 @@ NB_MODULE(_native, m) {
       .def(nb::new_([](const Program& program, const std::string& arch, std::map<std::string, std::string> pick) {
              return std::make_shared<zoi::Plan>(program, arch_of(arch), pick);
            }), "program"_a, "arch"_a = "auto", "pick"_a = std::map<std::string, std::string>())
+      .def_static("load", [](const std::string& path, const std::string& arch) {
+        return std::make_shared<zoi::Plan>(zoi::load_program(path), arch_of(arch));
+      }, "path"_a, "arch"_a = "auto")
+      .def("save", [](const zoi::Plan& p, const std::string& path) { zoi::save_program(p.program(), path); }, "path"_a,
+           nb::call_guard<nb::gil_scoped_release>())
       .def("validate", [](const zoi::Plan& p) { zoi::validate(p.program(), p.layout()); })
       .def("memory", [](const zoi::Plan& p, int lanes) { return memory_dict(p.memory(lanes)); }, "lanes"_a = 1)
       .def_prop_ro("name", [](const zoi::Plan& p) { return p.program().name; })

@@ -31,10 +31,10 @@ inline bool work_is_bounded(std::initializer_list<int64_t> counts) {
   return work <= kMaxWork;
 }
 
-/// Whether elements of `elem` bytes at every combination of `dims` lie inside `extent`.
+/// Whether elements of `elem` bytes at every combination of `dims` are aligned and lie inside `extent`.
 template <class Dims>
 bool fits(const Extent& extent, int64_t elem, const Dims& dims) {
-  if (!extent.present) return false;
+  if (!extent.present || extent.before % elem != 0) return false;
   int64_t low = 0, high = 0;
   bool empty = false;
   for (const Dim& dim : dims) {

@@ -133,7 +133,9 @@ Layout lay_out(const Program& program) {
 
   std::vector<size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto area = [&](size_t i) { return blocks[i].bytes * (blocks[i].last - blocks[i].first + 1); };
+  const auto area = [&](size_t i) {
+    return static_cast<double>(blocks[i].bytes) * static_cast<double>(blocks[i].last - blocks[i].first + 1);
+  };
   const auto by_size = [&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; };
   const auto by_area = [&](size_t a, size_t b) { return area(a) > area(b); };
   const auto by_time = [&](size_t a, size_t b) { return blocks[a].first < blocks[b].first; };

@@ -1,5 +1,8 @@
 #include "plan.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -60,7 +63,7 @@ void Plan::locate() {
             const auto key = std::make_tuple(ref.buffer, ref.offset, planned.kernel, static_cast<int>(i), step.problem);
             const auto [at, fresh] = known.emplace(key, packed_bytes_);
             if (fresh) packed_bytes_ += align_up(bytes);
-            location = {Place::packed, at->second, bytes, buffer.constant + ref.offset};
+            location = {Place::packed, at->second, bytes, buffer.constant + ref.offset, buffer.bytes - ref.offset};
           } else {
             location.place = Place::plain;
             location.plain = buffer.constant + ref.offset;
@@ -81,6 +84,17 @@ MemoryInfo Plan::memory(int lanes) const {
   return {packed_bytes_, mapped_bytes_, layout_.arena_bytes, lane_scratch_ * lanes, bookkeeping_, layout_.lower_bound};
 }
 
+void Plan::drop_packed() const {
+  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  for (const PlannedStep& step : steps_)
+    for (const Location& location : step.operands) {
+      if (location.place != Place::packed) continue;
+      const uintptr_t begin = reinterpret_cast<uintptr_t>(location.plain) & -page;
+      const uintptr_t end = reinterpret_cast<uintptr_t>(location.plain) + static_cast<uintptr_t>(location.plain_bytes);
+      madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    }
+}
+
 const std::byte* Plan::weights() const {
   std::call_once(pack_once_, [&] {
     weights_ = Block(packed_bytes_);
@@ -91,6 +105,7 @@ const std::byte* Plan::weights() const {
           steps_[s].kernel->pack(program_.steps[s].problem.data(), static_cast<int>(i), location.plain,
                                  weights_.data() + location.offset);
       }
+    if (program_.mapped) drop_packed();
   });
   return weights_.data();
 }

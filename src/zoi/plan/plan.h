@@ -26,7 +26,8 @@ struct Location {
   Place place = Place::none;
   int64_t offset = 0;  // in the arena or in the packed weights
   int64_t bytes = 0;
-  const std::byte* plain = nullptr;
+  const std::byte* plain = nullptr;  // constant data as the program holds it
+  int64_t plain_bytes = 0;
 };
 
 struct PlannedStep {
@@ -59,6 +60,8 @@ class Plan {
 
  private:
   void locate();
+  /// Gives back the pages of the file that were only read to be packed.
+  void drop_packed() const;
 
   Program program_;
   Arch arch_;

@@ -59,6 +59,7 @@ struct Program {
   std::vector<Port> inputs, outputs;
   std::vector<State> states;
   std::vector<std::shared_ptr<const void>> owners;  // keep constant data alive
+  bool mapped = false;  // constants lie in a mapped file, whose pages may be dropped and are read again at need
 };
 
 int64_t dtype_bytes(DType dtype);

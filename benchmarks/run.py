@@ -38,6 +38,7 @@ def measure(case: Case, seconds: float, idle_gap_ms: float, console: Console) ->
             case.ranges,
             seconds=seconds,
             idle_gap_ms=idle_gap_ms,
+            make_feeds=case.feeds,
             progress=lambda what, share: tell(f"{case.name}: {what}", share),
         )
     console.print(report_table(report))

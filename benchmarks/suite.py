@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from zoi.bench.inputs import Feeds, random_feeds
+from zoi.plan import TensorSpec
+
+from benchmarks.signals import Array, page, voice
 
 Shape = tuple[int, ...]
 WRITTEN = Path(__file__).resolve().parent.parent / "build" / "models"
@@ -24,6 +30,7 @@ class Case:
         other_shapes: More shapes that it must run at.
         fix: Input name -> value, the same in every run.
         ranges: Input name -> (lowest, highest) of random values.
+        signals: Input name -> maker of inputs that the model answers to, where random ones say nothing to it.
         state: Output name -> input name that it feeds.
         peers: Who runs it, zoi aside.
     """
@@ -35,6 +42,7 @@ class Case:
     other_shapes: tuple[Mapping[str, Shape], ...] = ()
     fix: Mapping[str, Any] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    signals: Mapping[str, Callable[[Shape, np.random.Generator], Array]] = field(default_factory=dict)
     state: Mapping[str, str] = field(default_factory=dict)
     peers: tuple[str, ...] = ("ort", "openvino")
 
@@ -42,6 +50,11 @@ class Case:
     def real(self) -> bool:
         """Whether the weights are trained ones, from a package."""
         return ":" in self.source
+
+    def feeds(self, specs: Sequence[TensorSpec], rng: np.random.Generator) -> Feeds:
+        """One set of fresh inputs."""
+        made = {s.name: self.signals[s.name](s.shape, rng) for s in specs if s.name in self.signals}
+        return {**random_feeds(specs, rng, self.ranges), **made}
 
     def path(self) -> Path:
         """The model's file.
@@ -73,6 +86,7 @@ def written(stem: str) -> Path:
 _SILERO: dict[str, Any] = {
     "shapes": {"input": (1, 576), "state": (2, 1, 128)},
     "fix": {"sr": 16000},
+    "signals": {"input": voice},
     "state": {"stateN": "state"},
 }
 _TOKENS = {"input_ids": (0.0, 999.0)}
@@ -97,6 +111,7 @@ CASES: tuple[Case, ...] = (
         "silero_vad:data/silero_vad_16k_sequence.onnx",
         6.8,
         shapes={"input": (10, 576)},
+        signals={"input": voice},
         state={"hn": "h", "cn": "c"},
     ),
     Case(
@@ -118,6 +133,7 @@ CASES: tuple[Case, ...] = (
         "rapidocr_onnxruntime:models/ch_PP-OCRv4_det_infer.onnx",
         576,
         shapes={"x": (1, 3, 320, 320)},
+        signals={"x": page},
         other_shapes=({"x": (1, 3, 64, 96)}, {"x": (1, 3, 160, 224)}),
     ),
     Case(

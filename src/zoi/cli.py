@@ -173,7 +173,7 @@ def profile(
     import numpy as np
 
     from zoi.bench.inputs import random_feeds
-    from zoi.report.profile import profile as profile_steps
+    from zoi.bench.profile import profile as profile_steps
 
     with errors():
         plan = _plan(model, shape, fix, None, arch)

@@ -95,10 +95,11 @@ def test_matches_the_definition(case: tuple, gap: int) -> None:
 
 @pytest.mark.parametrize("after", [0, 1])
 @pytest.mark.parametrize(("act", "f"), [(1, lambda v: np.maximum(v, 0)), (9, lambda v: v * np.clip(v / 6 + 0.5, 0, 1))])
-def test_activation_and_residual(act: int, f, after: int) -> None:
+@pytest.mark.parametrize(("oc", "gap"), [(20, 1), (1, 0), (2, 0), (8, 0)])
+def test_activation_and_residual(act: int, f, after: int, oc: int, gap: int) -> None:
     rng = np.random.default_rng(act)
-    x, y, r = image(rng, 1, 6, 7, 8), image(rng, 1, 6, 7, 20, 1), image(rng, 1, 6, 7, 20, 4)
-    weights = rng.standard_normal((20, 8, 3, 3), dtype=np.float32) / 5
+    x, y, r = image(rng, 1, 6, 21, 8), image(rng, 1, 6, 21, oc, gap), image(rng, 1, 6, 21, oc, 4 * gap)
+    weights = rng.standard_normal((oc, 8, 3, 3), dtype=np.float32) / 5
     p = problem_of(x, y, 1, (3, 3), pt=1, pl=1, act=act, act_p0=1 / 6, act_p1=0.5, residual_after=after)
     p |= dict(zip(("r_image", "r_row", "r_pixel"), strides(r)[:3], strict=True))
     product = reference(x, weights, p)

@@ -95,6 +95,7 @@ def run(
     with_memory: bool = True,
     progress: Progress | None = None,
     pool: Sequence[Feeds] | None = None,
+    make_feeds: Callable[[Sequence[TensorSpec], np.random.Generator], Feeds] | None = None,
 ) -> Report:
     """Compares implementations on one ONNX model, one thread for each core.
 
@@ -113,13 +114,15 @@ def run(
         idle_gap_ms: Sleep before every run.
         with_memory: Measure the growth of memory as well, in child processes.
         progress: Told what is being done, and the share of it that is done.
-        pool: Inputs to run in rotation, rather than random ones.
+        pool: Inputs to run in rotation, rather than fresh ones.
+        make_feeds: Makes one set of fresh inputs; random ones by default.
     """
     shapes, fix, tell = shapes or {}, fix or {}, progress or (lambda what, share: None)
     chosen = list(cores or default_cores())
     specs = zoi.load(model).inputs if os.fspath(model).endswith(".zoi") else model_inputs(model, shapes, fix)
     rng = np.random.default_rng()
-    pool = pool or [random_feeds(specs, rng, ranges) for _ in range(pool_size(specs))]
+    fresh = make_feeds or (lambda specs, rng: random_feeds(specs, rng, ranges))
+    pool = pool or [fresh(specs, rng) for _ in range(pool_size(specs))]
     results = [Result(name) for name in peers]
     loaded: dict[str, Peer] = {}
     with pinned(chosen):
@@ -138,7 +141,7 @@ def run(
         for result in running:
             result.samples = series[result.name]
             result.stats = timer.Stats.of(result.samples)
-        _check(running, loaded, [random_feeds(specs, rng, ranges)])
+        _check(running, loaded, [fresh(specs, rng)])
     if with_memory:
         for index, result in enumerate(running):
             tell(f"memory of {result.name}", index / len(running))

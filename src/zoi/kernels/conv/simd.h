@@ -39,9 +39,11 @@ ZOI_INLINE double wide_cost(const ConvProblem& p, int64_t wide) {
 }
 ZOI_INLINE int64_t wide_pixels(const ConvProblem& p, bool has_residual) {
   if (p.groups != 1 || p.dw != 1 || p.y_pixel != p.oc || (has_residual && p.r_pixel != p.oc)) return 1;
+  // Pixels computed again must not pass through an activation's second pass again.
+  const bool overlap = is_clamp(p.act) && !p.residual_after;
   int64_t best = 1;
   for (int64_t wide = 2; wide <= 16 && wide <= p.ow; wide++)
-    if (wide * p.oc <= 3 * kWidth && wide_cost(p, wide) < 0.9 * wide_cost(p, best)) best = wide;
+    if (wide * p.oc <= 3 * kWidth && (overlap || p.ow % wide == 0) && wide_cost(p, wide) < 0.9 * wide_cost(p, best)) best = wide;
   return best;
 }
 

@@ -147,15 +147,6 @@ nb::list steps_of(const zoi::Plan& plan) {
   return result;
 }
 
-zoi::Arch arch_of(const std::string& name) {
-  if (name == "auto") return zoi::host_arch();
-  const zoi::Arch arch = zoi::parse_arch(name);
-  if (arch == zoi::Arch::kCount) throw zoi::Error("unknown architecture '" + name + "'");
-  if (arch > zoi::host_arch())
-    throw zoi::Error("this machine cannot run '" + name + "'; its best is '" + zoi::arch_name(zoi::host_arch()) + "'");
-  return arch;
-}
-
 nb::list kernel_list() {
   nb::list result;
   for (const zoi::Family* family : zoi::families()) {
@@ -286,10 +277,10 @@ NB_MODULE(_native, m) {
 
   nb::class_<zoi::Plan>(m, "Plan")
       .def(nb::new_([](const Program& program, const std::string& arch, std::map<std::string, std::string> pick) {
-             return std::make_shared<zoi::Plan>(program, arch_of(arch), pick);
+             return std::make_shared<zoi::Plan>(program, zoi::runnable_arch(arch), pick);
            }), "program"_a, "arch"_a = "auto", "pick"_a = std::map<std::string, std::string>())
       .def_static("load", [](const std::string& path, const std::string& arch) {
-        return std::make_shared<zoi::Plan>(zoi::load_program(path), arch_of(arch));
+        return std::make_shared<zoi::Plan>(zoi::load_program(path), zoi::runnable_arch(arch));
       }, "path"_a, "arch"_a = "auto")
       .def("save", [](const zoi::Plan& p, const std::string& path) { zoi::save_program(p.program(), path); }, "path"_a,
            nb::call_guard<nb::gil_scoped_release>())

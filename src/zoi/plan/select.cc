@@ -1,8 +1,18 @@
 #include "select.h"
 
+#include "../device/cpu/arch.h"
 #include "../kernels/registry.h"
 
 namespace zoi {
+
+Arch runnable_arch(const std::string& name) {
+  const Arch best = host_arch();
+  if (name == "auto") return best;
+  const Arch arch = parse_arch(name);
+  if (arch == Arch::kCount) throw Error("unknown architecture '" + name + "'");
+  if (arch > best) throw Error("this machine cannot run '" + name + "'; its best is '" + arch_name(best) + "'");
+  return arch;
+}
 
 Choice select(const Step& step, Arch arch, const std::string& pick) {
   const Family& family = *step.family;

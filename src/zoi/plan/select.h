@@ -7,6 +7,9 @@
 
 namespace zoi {
 
+/// The architecture of this name, "auto" being the best of this machine. Throws Error if it is none that can run here.
+Arch runnable_arch(const std::string& name);
+
 struct Choice {
   const Kernel* kernel = nullptr;
   std::string why;

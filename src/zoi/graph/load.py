@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias, Union
 
 import onnx
+import onnx.version_converter
 import onnx_ir as ir
 from onnx_ir.passes.common import InlinePass
 
@@ -16,7 +17,8 @@ from zoi.graph.edit import name_of
 
 Source: TypeAlias = Union[str, "os.PathLike[str]", bytes, onnx.ModelProto, ir.Model]
 
-SUPPORTED_OPSETS = (7, 26)
+# Before opset 7 broadcasting had attributes; onnx rewrites such models.
+OLDEST_OPSET, CONVERTED_OPSET = 7, 13
 
 
 def load(source: Source, name: str | None = None) -> ir.Model:
@@ -42,7 +44,7 @@ def load(source: Source, name: str | None = None) -> ir.Model:
             raise ModelError(f"model {name!r}: cannot read {str(path)!r}: {error.strerror}.") from error
     proto = _parse(source, name or "model") if isinstance(source, bytes) else source
     name = name or proto.graph.name or "model"
-    _check_proto(proto, name)
+    proto = _check_proto(proto, name)
     try:
         model = ir.from_proto(proto)
     except Exception as error:  # the reader has no error type of its own
@@ -69,17 +71,23 @@ def _parse(content: bytes, name: str) -> onnx.ModelProto:
         raise ModelError(f"model {name!r}: these {len(content)} bytes are no ONNX model; give a .onnx file.") from error
 
 
-def _check_proto(proto: onnx.ModelProto, name: str) -> None:
+def _check_proto(proto: onnx.ModelProto, name: str) -> onnx.ModelProto:
+    """Names are defined once, and the opset is one that onnx knows; models of early ones are converted."""
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
         raise ModelError(f"model {name!r}: no graph in it; give a .onnx file.")
     versions = [o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")]
-    low, high = SUPPORTED_OPSETS
-    if not versions or not low <= versions[0] <= high:
+    newest = onnx.defs.onnx_opset_version()
+    if not versions or not 1 <= versions[0] <= newest:
         found = versions[0] if versions else "none"
-        raise ModelError(
-            f"model {name!r}: ONNX opset {found}; {low} to {high} are supported. Convert it with "
-            "onnx.version_converter."
-        )
+        raise ModelError(f"model {name!r}: ONNX opset {found}; 1 to {newest} are supported by this version of onnx.")
+    if versions[0] < OLDEST_OPSET:
+        try:
+            proto = onnx.version_converter.convert_version(proto, CONVERTED_OPSET)
+        except Exception as error:
+            raise ModelError(
+                f"model {name!r}: ONNX opset {versions[0]}, and onnx cannot convert it to {CONVERTED_OPSET}: "
+                f"{_first_line(error)}. Export it with a newer opset."
+            ) from error
     defined: set[str] = {value.name for value in proto.graph.input}
     if len(defined) != len(proto.graph.input):
         raise ModelError(f"model {name!r}: two inputs have the same name.")
@@ -88,6 +96,7 @@ def _check_proto(proto: onnx.ModelProto, name: str) -> None:
             if output and output in defined:
                 raise ModelError(f"model {name!r}, node {node.name!r}: value {output!r} is defined twice.")
             defined.add(output)
+    return proto
 
 
 def _check_external(model: ir.Model, name: str, folder: Path | None) -> None:

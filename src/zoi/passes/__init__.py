@@ -1,7 +1,7 @@
 """From an ONNX model to its canonical form: few operators, every value static, and what can be fused is.
 
-    load > bind_inputs > infer > fold_tables > standardise > share > merge_moves > fuse_activations > fuse_norms > fold_linear >
-    fuse_attention > merge_moves > fuse_epilogues > fuse_norm_residuals > merge_gemms >
+    load > bind_inputs > infer > fold_tables > standardise > fold_rest > share > merge_moves > fuse_activations >
+    fuse_norms > fold_linear > fuse_attention > merge_moves > fuse_epilogues > fuse_norm_residuals > merge_gemms >
     fuse_pointwise > finish > check_canonical
 
 The canonical operators, which `zoi.passes.lower` has a rule for each:
@@ -36,7 +36,7 @@ from zoi.passes.check import check_canonical
 from zoi.passes.cleanup import finish, merge_moves, share
 from zoi.passes.epilogue import fuse_epilogues
 from zoi.passes.fold_linear import fold_linear
-from zoi.passes.infer import infer
+from zoi.passes.infer import fold_rest, infer
 from zoi.passes.inputs import bind_inputs
 from zoi.passes.merge_gemms import merge_gemms
 from zoi.passes.norms import fuse_norm_residuals, fuse_norms
@@ -48,6 +48,7 @@ PASSES: tuple[Callable[[ir.Model], None], ...] = (
     infer,
     fold_tables,
     standardise,
+    fold_rest,
     share,
     merge_moves,
     fuse_activations,

@@ -12,12 +12,14 @@ import onnx
 import onnx_ir as ir
 
 from zoi.errors import ModelError, UnsupportedOperator
-from zoi.graph.edit import Array, constant, data, int_attr, name_of, remove, replace, shape_of
+from zoi.graph.edit import Array, constant, data, dtype_of, int_attr, name_of, remove, replace, shape_of
 from zoi.passes.elementwise import UNARY
 from zoi.passes.evaluate import MAX_BYTES, evaluate, result_size
+from zoi.passes.expand import expand, is_native
 
 SMALL = 4096
-BROADCAST = frozenset({"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Sum", "Mean", "PRelu"})
+BROADCAST = frozenset({"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Sum", "Mean"})
+SHAPE_OF_FIRST = frozenset({"PRelu", "GroupNormalization"})
 COMPARE = frozenset({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor"})
 
 
@@ -33,6 +35,17 @@ def infer(model: ir.Model) -> None:
     for node in list(graph):
         walk.visit(node)
     remove_dead(graph)
+
+
+def fold_rest(model: ir.Model) -> None:
+    """Computes what became constant after `infer`."""
+    newest = onnx.defs.onnx_opset_version()
+    for node in list(model.graph):
+        arrays = evaluate(node, newest)
+        if arrays is not None:
+            for value, array in zip(node.outputs, arrays, strict=True):
+                replace(value, constant(array, value.name or ""))
+            remove(node)
 
 
 def remove_dead(graph: ir.Graph) -> None:
@@ -69,6 +82,13 @@ class _Walk:
                     replace(value, constant(array, value.name or ""))
             remove(node)
             return
+        if not is_native(node):
+            types = [onnx.TypeProto() if v is None else self._type(v) for v in node.inputs]
+            nodes = expand(node, self.opset, types)
+            if nodes is not None:
+                for inner in nodes:
+                    self.visit(inner)
+                return
         self._infer(node)
 
     def _take_branch(self, node: ir.Node) -> bool:
@@ -105,6 +125,8 @@ class _Walk:
                 return [np.array(math.prod(shape), np.int64)]
             end = node.attributes.get("end")
             return [np.array(shape[int_attr(node, "start") : None if end is None else end.as_int()], np.int64)]
+        if op == "CastLike" and data(node.inputs[0]) is not None and node.inputs[1] is not None:
+            return [data(node.inputs[0]).astype(dtype_of(node.inputs[1]).numpy())]  # type: ignore[union-attr]
         arrays = [data(v) for v in node.inputs]
         if arrays and all(a is not None for a in arrays):
             size = result_size(node, arrays)
@@ -118,7 +140,7 @@ class _Walk:
             ) from error
 
     def _infer(self, node: ir.Node) -> None:
-        if node.op_type in UNARY or node.op_type in BROADCAST or node.op_type in COMPARE:
+        if node.op_type in UNARY | BROADCAST | COMPARE | SHAPE_OF_FIRST:
             self._infer_elementwise(node)
             return
         proto = ir.to_proto(node)
@@ -167,7 +189,7 @@ class _Walk:
         values = [v for v in node.inputs if v is not None]
         shapes = [shape_of(v) for v in values]
         out = node.outputs[0]
-        unary = node.op_type in UNARY or node.op_type == "PRelu"
+        unary = node.op_type in UNARY or node.op_type in SHAPE_OF_FIRST
         try:
             shape = shapes[0] if unary else np.broadcast_shapes(*shapes)
         except ValueError as error:

@@ -206,6 +206,8 @@ def trilu(node: ir.Node) -> None:
     """Trilu: a choice by a constant triangle."""
     x = required(node)
     shift = data(optional(node, 1))
+    if optional(node, 1) is not None and shift is None:
+        return
     k = 0 if shift is None else int(np.ravel(shift)[0])
     rows, cols = shape_of(x)[-2:]
     ones = np.ones((rows, cols), bool)
@@ -226,8 +228,12 @@ def one_hot(node: ir.Node) -> None:
     column = reshape(node, indices, [*shape[:axis], 1, *shape[axis:]])
     numbers = np.arange(n).reshape([n if d == axis else 1 for d in range(rank_of(out))])
     numbers_value = constant(numbers.astype(dtype_of(indices).numpy()), f"{name_of(node)}.classes")
-    size = constant(np.array(n, dtype_of(indices).numpy()), f"{name_of(node)}.depth")
-    wrapped = make(node, "Mod", [column, size], shape_of(column), suffix=".wrapped")
+    negative = make(
+        node, "Less", [column, number(node, 0, indices, "zero")], shape_of(column), dtype=ir.DataType.BOOL,
+        suffix=".negative",
+    )  # fmt: skip
+    above = make(node, "Add", [column, number(node, n, indices, "depth")], shape_of(column), suffix=".above")
+    wrapped = make(node, "Where", [negative, above, column], shape_of(column), dtype=indices.dtype, suffix=".wrapped")
     hit = make(node, "Equal", [wrapped, numbers_value], shape_of(out), dtype=ir.DataType.BOOL, suffix=".hit")
     off, on = (constant(v, f"{name_of(node)}.{k}") for v, k in zip(values, ("off", "on"), strict=True))
     substitute(node, make(node, "Where", [hit, on, off], shape_of(out), dtype=out.dtype, suffix=""))

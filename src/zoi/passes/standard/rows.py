@@ -10,6 +10,7 @@ import onnx_ir as ir
 from zoi.graph.edit import (
     constant,
     data,
+    dtype_of,
     float_attr,
     int_attr,
     ints_attr,
@@ -128,7 +129,7 @@ def reduce(node: ir.Node) -> None:
 
 
 def lp_norm(node: ir.Node) -> None:
-    """LpNormalization: the values over their norm."""
+    """LpNormalization: the values over their norm; zeros stay zeros."""
     x = required(node)
     axis = int_attr(node, "axis", -1) % rank_of(x)
     shape = [1 if d == axis else n for d, n in enumerate(shape_of(x))]
@@ -136,6 +137,8 @@ def lp_norm(node: ir.Node) -> None:
     total = make(
         node, "Reduce", [x], shape, domain="zoi", suffix=".norm", op=op, axes=[axis], keepdims=1, select_last=0
     )
+    least = constant(np.array(np.finfo(dtype_of(x).numpy()).tiny, dtype_of(x).numpy()), f"{name_of(node)}.least")
+    total = make(node, "Max", [total, least], shape, suffix=".positive")
     substitute(node, make(node, "Div", [x, total], shape_of(x), suffix=""))
 
 

@@ -38,6 +38,9 @@ def to_reshape(node: ir.Node) -> None:
 
 def pass_through(node: ir.Node) -> None:
     """Identity, and Dropout as it is at inference (its mask is all true)."""
+    training = data(optional(node, 2))
+    if node.op_type == "Dropout" and optional(node, 2) is not None and (training is None or np.any(training)):
+        return
     if len(node.outputs) > 1 and (node.outputs[1].uses() or node.outputs[1].is_graph_output()):
         mask = node.outputs[1]
         replace(mask, constant(np.ones(shape_of(mask), bool), f"{name_of(node)}.mask"))
@@ -235,5 +238,6 @@ def space_to_depth(node: ir.Node) -> None:
     x = required(node)
     n, c, h, w = shape_of(x)
     b = int_attr(node, "blocksize", 1)
-    x = permute(node, reshape(node, x, [n, c, h // b, b, w // b, b], suffix=".split"), [0, 3, 5, 1, 2, 4])
+    perm = [0, 3, 5, 1, 2, 4] if text_attr(node, "mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
+    x = permute(node, reshape(node, x, [n, c, h // b, b, w // b, b], suffix=".split"), perm)
     substitute(node, reshape(node, x, shape_of(node.outputs[0]), suffix=""))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from zoi.plan import Plan
-from zoi.session import Session
+from zoi import Plan, Session
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,7 @@
+#include "../simd/avx2.h"
+#include "../simd/bytes.h"
+#include "simd.h"
+
+namespace zoi {
+extern constinit const Kernel fill_avx2 = avx2::record("fill_avx2", Arch::avx2);
+}  // namespace zoi

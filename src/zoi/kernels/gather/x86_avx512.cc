@@ -1,0 +1,7 @@
+#include "../simd/avx512.h"
+#include "../simd/bytes.h"
+#include "simd.h"
+
+namespace zoi {
+extern constinit const Kernel gather_avx512 = avx512::record("gather_avx512", Arch::avx512);
+}  // namespace zoi

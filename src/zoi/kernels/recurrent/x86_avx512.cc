@@ -1,0 +1,7 @@
+#include "../simd/avx512.h"
+#include "../simd/math.h"
+#include "simd.h"
+
+namespace zoi {
+extern constinit const Kernel recurrent_f32_avx512 = avx512::record("recurrent_f32_avx512", Arch::avx512);
+}  // namespace zoi

@@ -9,9 +9,12 @@ import zoi
 from zoi.passes import simplify
 
 TYPES = {
-    "float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "int64": TensorProto.INT64, "int32": TensorProto.INT32,
+    "float32": TensorProto.FLOAT,
+    "float64": TensorProto.DOUBLE,
+    "int64": TensorProto.INT64,
+    "int32": TensorProto.INT32,
     "bool": TensorProto.BOOL,
-}  # fmt: skip
+}
 
 
 def node(op, inputs, outputs, **attributes):
@@ -47,7 +50,11 @@ def feeds_of(model, seed=0, shapes=None):
     for value in model.graph.input:
         kind = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
         shape = (shapes or {}).get(value.name) or [d.dim_value for d in value.type.tensor_type.shape.dim]
-        array = random.standard_normal(shape) if kind.kind == "f" else random.integers(0, 5 if kind.kind == "i" else 2, shape)
+        array = (
+            random.standard_normal(shape)
+            if kind.kind == "f"
+            else random.integers(0, 5 if kind.kind == "i" else 2, shape)
+        )
         feeds[value.name] = np.asarray(array, kind)
     return feeds
 

@@ -6,9 +6,13 @@ import pytest
 from tests.passes.nets import agrees, feeds_of, net, node, ops
 
 C = {
-    "scale": np.float32(0.3), "hidden": np.float32(-1e9), "minus": np.float32(-np.inf), "axes": np.array([1, 2]),
-    "apart": np.array([1, 6, 2, 4]), "together": np.array([1, 6, 8]),
-}  # fmt: skip
+    "scale": np.float32(0.3),
+    "hidden": np.float32(-1e9),
+    "minus": np.float32(-np.inf),
+    "axes": np.array([1, 2]),
+    "apart": np.array([1, 6, 2, 4]),
+    "together": np.array([1, 6, 8]),
+}
 SHAPES = {"q": (2, 3, 5, 4), "k": (2, 3, 7, 4), "v": (2, 3, 7, 6)}
 KEYS = node("Transpose", "k", "kt", perm=[0, 1, 3, 2])
 END = [node("Softmax", "z", "p", axis=-1), node("MatMul", "p v", "y")]
@@ -20,9 +24,11 @@ FORMS = {
     "mask": [KEYS, node("MatMul", "q kt", "a"), node("Mul", "scale a", "b"), node("Add", "m b", "z")],
     "scaled queries": [KEYS, node("Mul", "q scale", "qs"), node("MatMul", "qs kt", "z")],
     "scaled keys": [
-        node("Mul", "k scale", "ks"), node("Transpose", "ks", "kt", perm=[0, 1, 3, 2]), node("MatMul", "q kt", "z"),
+        node("Mul", "k scale", "ks"),
+        node("Transpose", "ks", "kt", perm=[0, 1, 3, 2]),
+        node("MatMul", "q kt", "z"),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -48,10 +54,15 @@ def test_scores_hidden_by_a_choice(hidden, all_hidden):
 def test_heads_in_rows():
     """Split into heads by Reshape and Transpose, joined again: all of it views."""
     nodes = [
-        node("Reshape", "x apart", "r"), node("Transpose", "r", "q", perm=[0, 2, 1, 3]),
-        node("Transpose", "r", "kt", perm=[0, 2, 3, 1]), node("MatMul", "q kt", "z"), node("Softmax", "z", "p", axis=-1),
-        node("MatMul", "p q", "o"), node("Transpose", "o", "t", perm=[0, 2, 1, 3]), node("Reshape", "t together", "y"),
-    ]  # fmt: skip
+        node("Reshape", "x apart", "r"),
+        node("Transpose", "r", "q", perm=[0, 2, 1, 3]),
+        node("Transpose", "r", "kt", perm=[0, 2, 3, 1]),
+        node("MatMul", "q kt", "z"),
+        node("Softmax", "z", "p", axis=-1),
+        node("MatMul", "p q", "o"),
+        node("Transpose", "o", "t", perm=[0, 2, 1, 3]),
+        node("Reshape", "t together", "y"),
+    ]
     model = net(nodes, {"x": (1, 6, 8)}, ["y"], C)
     assert ops(model)["Attention"] == 1
     agrees(model)

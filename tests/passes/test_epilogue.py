@@ -9,10 +9,17 @@ from zoi.passes import simplify
 R = np.random.default_rng(2)
 W = R.standard_normal((3, 3, 1, 1)).astype(np.float32)
 C = {
-    "w": W, "zero": np.float32(0), "half": np.float32(0.5), "one": np.float32(1), "three": np.float32(3),
-    "six": np.float32(6), "sixth": np.float32(1 / 6), "root": np.float32(np.sqrt(2)), "cubic": np.float32(0.044715),
+    "w": W,
+    "zero": np.float32(0),
+    "half": np.float32(0.5),
+    "one": np.float32(1),
+    "three": np.float32(3),
+    "six": np.float32(6),
+    "sixth": np.float32(1 / 6),
+    "root": np.float32(np.sqrt(2)),
+    "cubic": np.float32(0.044715),
     "two_pi": np.float32(np.sqrt(2 / np.pi)),
-}  # fmt: skip
+}
 
 ACTIVATIONS = {
     "relu": [node("Relu", "a", "y")],
@@ -27,29 +34,49 @@ ACTIVATIONS = {
     "silu": [node("Sigmoid", "a", "s"), node("Mul", "s a", "y")],
     "mish": [node("Softplus", "a", "s"), node("Tanh", "s", "t"), node("Mul", "a t", "y")],
     "gelu": [
-        node("Div", "a root", "d"), node("Erf", "d", "e"), node("Add", "one e", "p"), node("Mul", "a p", "q"),
+        node("Div", "a root", "d"),
+        node("Erf", "d", "e"),
+        node("Add", "one e", "p"),
+        node("Mul", "a p", "q"),
         node("Mul", "q half", "y"),
     ],
     "gelu, half first": [
-        node("Mul", "half a", "h"), node("Div", "a root", "d"), node("Erf", "d", "e"), node("Add", "e one", "p"),
+        node("Mul", "half a", "h"),
+        node("Div", "a root", "d"),
+        node("Erf", "d", "e"),
+        node("Add", "e one", "p"),
         node("Mul", "h p", "y"),
     ],
     "gelu by tanh": [
-        node("Mul", "a a", "s"), node("Mul", "s a", "c"), node("Mul", "cubic c", "k"), node("Add", "a k", "i"),
-        node("Mul", "i two_pi", "j"), node("Tanh", "j", "t"), node("Add", "t one", "p"), node("Mul", "half a", "h"),
+        node("Mul", "a a", "s"),
+        node("Mul", "s a", "c"),
+        node("Mul", "cubic c", "k"),
+        node("Add", "a k", "i"),
+        node("Mul", "i two_pi", "j"),
+        node("Tanh", "j", "t"),
+        node("Add", "t one", "p"),
+        node("Mul", "half a", "h"),
         node("Mul", "h p", "y"),
     ],
     "hard swish by clip": [
-        node("Add", "a three", "p"), node("Clip", "p zero six", "c"), node("Mul", "a c", "m"), node("Div", "m six", "y"),
+        node("Add", "a three", "p"),
+        node("Clip", "p zero six", "c"),
+        node("Mul", "a c", "m"),
+        node("Div", "m six", "y"),
     ],
     "hard swish, scaled first": [
-        node("Add", "a three", "p"), node("Clip", "p zero six", "c"), node("Mul", "c sixth", "m"), node("Mul", "m a", "y"),
+        node("Add", "a three", "p"),
+        node("Clip", "p zero six", "c"),
+        node("Mul", "c sixth", "m"),
+        node("Mul", "m a", "y"),
     ],
     "hard swish by hard sigmoid": [node("HardSigmoid", "a", "h", alpha=1 / 6, beta=0.5), node("Mul", "a h", "y")],
     "hard sigmoid by clip": [
-        node("Add", "a three", "p"), node("Clip", "p zero six", "c"), node("Div", "c six", "y"),
+        node("Add", "a three", "p"),
+        node("Clip", "p zero six", "c"),
+        node("Div", "c six", "y"),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", ACTIVATIONS)

@@ -8,38 +8,64 @@ from tests.passes.nets import agrees, net, node
 R = np.random.default_rng(3)
 N = 12
 C = {
-    "two": np.float32(2), "eps": np.float32(1e-5), "n": np.float32(1 / N), "zero": np.float32(0),
-    "scale": R.standard_normal(N).astype(np.float32), "bias": R.standard_normal(N).astype(np.float32),
-    "last": np.array([-1]), "shape": np.array([2, 5, 1]),
-}  # fmt: skip
+    "two": np.float32(2),
+    "eps": np.float32(1e-5),
+    "n": np.float32(1 / N),
+    "zero": np.float32(0),
+    "scale": R.standard_normal(N).astype(np.float32),
+    "bias": R.standard_normal(N).astype(np.float32),
+    "last": np.array([-1]),
+    "shape": np.array([2, 5, 1]),
+}
 
 
 def torch_like(square):
     """Mean, difference, variance, quotient."""
     return [
-        node("ReduceMean", "x", "m", axes=[-1]), node("Sub", "x m", "d"), square, node("ReduceMean", "s", "v", axes=[-1]),
-        node("Add", "v eps", "e"), node("Sqrt", "e", "r"), node("Div", "d r", "y"),
-    ]  # fmt: skip
+        node("ReduceMean", "x", "m", axes=[-1]),
+        node("Sub", "x m", "d"),
+        square,
+        node("ReduceMean", "s", "v", axes=[-1]),
+        node("Add", "v eps", "e"),
+        node("Sqrt", "e", "r"),
+        node("Div", "d r", "y"),
+    ]
 
 
 FORMS = {
     "power": torch_like(node("Pow", "d two", "s")),
     "product": torch_like(node("Mul", "d d", "s")),
     "product with the inverse": [
-        *torch_like(node("Mul", "d d", "s"))[:-1], node("Reciprocal", "r", "i"), node("Mul", "d i", "y"),
+        *torch_like(node("Mul", "d d", "s"))[:-1],
+        node("Reciprocal", "r", "i"),
+        node("Mul", "d i", "y"),
     ],
     "by sums, variance from squares": [
-        node("ReduceSum", "x last", "t", keepdims=0), node("Mul", "t n", "mean"), node("Mul", "x x", "q"),
-        node("ReduceSum", "q last", "u", keepdims=0), node("Mul", "u n", "p"), node("Mul", "mean mean", "mm"),
-        node("Sub", "p mm", "w"), node("Max", "w zero", "v"), node("Reshape", "mean shape", "m"),
-        node("Reshape", "v shape", "vv"), node("Sub", "x m", "d"), node("Add", "vv eps", "e"), node("Sqrt", "e", "r"),
-        node("Reciprocal", "r", "i"), node("Mul", "i scale", "k"), node("Mul", "d k", "y"),
+        node("ReduceSum", "x last", "t", keepdims=0),
+        node("Mul", "t n", "mean"),
+        node("Mul", "x x", "q"),
+        node("ReduceSum", "q last", "u", keepdims=0),
+        node("Mul", "u n", "p"),
+        node("Mul", "mean mean", "mm"),
+        node("Sub", "p mm", "w"),
+        node("Max", "w zero", "v"),
+        node("Reshape", "mean shape", "m"),
+        node("Reshape", "v shape", "vv"),
+        node("Sub", "x m", "d"),
+        node("Add", "vv eps", "e"),
+        node("Sqrt", "e", "r"),
+        node("Reciprocal", "r", "i"),
+        node("Mul", "i scale", "k"),
+        node("Mul", "d k", "y"),
     ],
     "root mean square": [
-        node("Mul", "x x", "s"), node("ReduceMean", "s", "v", axes=[-1]), node("Add", "v eps", "e"), node("Sqrt", "e", "r"),
+        node("Mul", "x x", "s"),
+        node("ReduceMean", "s", "v", axes=[-1]),
+        node("Add", "v eps", "e"),
+        node("Sqrt", "e", "r"),
         node("Div", "x r", "y"),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -16,7 +16,7 @@ DIFFERENT = {"test_resize_downsample_scales_linear_align_corners", "test_resize_
 
 @pytest.fixture(scope="module")
 def cases():
-    """(name, model, inputs, outputs) of numeric tests; not of those that write a definition out, as a pass does that."""
+    """(name, model, inputs, outputs) of numeric tests; definitions written out are left out, as a pass does that."""
     from onnx.backend.test.case.node import collect_testcases
 
     with warnings.catch_warnings():

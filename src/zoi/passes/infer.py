@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from zoi.errors import ModelError, UnsupportedOperator
 from zoi.graph.edit import Array, constant, data, dtype_of, int_attr, name_of, remove, replace, shape_of
+from zoi.passes.check import REASONS
 from zoi.passes.elementwise import UNARY
 from zoi.passes.evaluate import MAX_BYTES, evaluate, result_size
 from zoi.passes.expand import expand, is_native
@@ -82,6 +83,10 @@ class _Walk:
                     replace(value, constant(array, value.name or ""))
             remove(node)
             return
+        if node.op_type in REASONS:
+            raise UnsupportedOperator(
+                f"model {self.name!r}, node {name_of(node)!r}, operator {node.op_type}: {REASONS[node.op_type]}"
+            )
         if not is_native(node):
             types = [onnx.TypeProto() if v is None else self._type(v) for v in node.inputs]
             nodes = expand(node, self.opset, types)

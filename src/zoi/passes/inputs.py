@@ -70,10 +70,11 @@ def _bind_shape(model: str, value: ir.Value, shape: list[int], sizes: dict[str, 
 def _fix(model: str, graph: ir.Graph, value: ir.Value, given: Any, sizes: dict[str, int]) -> None:
     if value.dtype is None:
         raise InputError(f"model {model!r}, input {value.name!r}: the model states no type, so it cannot be fixed.")
-    array = np.asarray(given)
-    found = array.astype(value.dtype.numpy())
-    if array.dtype.kind not in "biuf" or not np.array_equal(found.astype(np.float64), array.astype(np.float64)):
-        raise InputError(f"model {model!r}, input {value.name!r}: {given!r} does not fit type {found.dtype}.")
+    array, dtype = np.asarray(given), np.dtype(value.dtype.numpy())
+    found = array.astype(dtype) if array.dtype.kind in "biuf" else None
+    lost = found is None or (dtype.kind != "f" and not np.array_equal(found, array))
+    if found is None or lost:
+        raise InputError(f"model {model!r}, input {value.name!r}: {given!r} does not fit type {dtype}.")
     declared = _declared(value)
     if declared is not None and found.size == 1 and len(declared) != found.ndim:
         found = found.reshape([1] * len(declared))

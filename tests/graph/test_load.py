@@ -53,9 +53,10 @@ def test_a_missing_file():
         ([node("Add", "x z", "y", name="sum")], ["y"], "'sum': it reads 'z'"),
         ([node("Add", "x b", "a"), node("Relu", "a", "b"), node("Relu", "b", "y")], ["y"], "circle"),
         ([node("Relu", "x", "y"), node("Sin", "x", "y")], ["y"], "'y' is defined twice"),
+        ([node("Relu", "x", "x")], ["x"], "'x' is defined twice"),
         (RELU, ["y", "q"], "'q' is computed by nothing"),
     ],
-    ids=["dangling input", "cycle", "defined twice", "dangling output"],
+    ids=["dangling input", "cycle", "defined twice", "an input again", "dangling output"],
 )
 def test_graphs_that_hang_together_wrongly(nodes, outputs, message):
     with pytest.raises(ModelError, match=message):

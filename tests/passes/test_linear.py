@@ -99,3 +99,51 @@ def test_products_of_one_matrix_merge():
     nodes = [node("MatMul", "x w", "a"), node("MatMul", "x v", "b"), node("MatMul", "a b", "y")]
     model = net(nodes, {"x": (4, 5)}, ["y"], {"w": normal(5, 4), "v": normal(5, 3)})
     agrees(model, {"Gemm": 1, "slice": 2, "MatMul": 1})
+
+
+def test_what_follows_conv_transpose_folds():
+    nodes = [
+        node("ConvTranspose", "x w", "a", strides=[2, 2], group=2),
+        node("Add", "a c", "s"),
+        node("BatchNormalization", "s g b m v", "n"),
+        node("Relu", "n", "y"),
+    ]
+    constants = {"w": normal(6, 2, 3, 2), "c": normal(1, 4, 1, 1), **NORM}
+    agrees(net(nodes, {"x": (1, 6, 4, 5)}, ["y"], constants), {"convtranspose": 1})
+
+
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_scale_and_shift_after_an_activation(kernel):
+    """The scale goes on to the next convolution; a product of matrices takes the shift too."""
+    pads = [kernel // 2] * 4
+    nodes = [
+        node("Conv", "x w", "a", pads=pads),
+        node("Sigmoid", "a", "r"),
+        node("Mul", "s r", "b"),
+        node("Add", "b t", "c"),
+        node("Conv", "c u", "d", pads=[1, 1, 1, 1]),
+        node("Conv", "c v", "e", pads=[1, 1, 1, 1], group=2),
+        node("Mul", "d e", "y"),
+    ]
+    constants = {
+        "w": normal(4, 3, kernel, kernel),
+        "u": normal(2, 4, 3, 3),
+        "v": normal(2, 2, 3, 3),
+        "s": np.float32(0.7),
+    }
+    constants["t"] = normal(4, 1, 1)
+    found = {"Conv": 3, "Pointwise": 1 if kernel == 1 else 2}
+    agrees(net(nodes, {"x": (1, 3, 5, 6)}, ["y"], constants), found)
+
+
+def test_a_scale_that_others_read_stays():
+    nodes = [
+        node("Conv", "x w", "a"),
+        node("Sigmoid", "a", "r"),
+        node("Mul", "r s", "c"),
+        node("Conv", "c u", "d"),
+        node("GlobalAveragePool", "c", "p"),
+        node("Add", "d p", "y"),
+    ]
+    constants = {"w": normal(4, 3, 1, 1), "u": normal(4, 4, 1, 1), "s": np.float32(0.7)}
+    agrees(net(nodes, {"x": (1, 3, 5, 6)}, ["y"], constants), {"Conv": 2, "averagepool": 1, "Pointwise": 2})

@@ -91,6 +91,7 @@ def _check_proto(proto: onnx.ModelProto, name: str) -> onnx.ModelProto:
     defined: set[str] = {value.name for value in proto.graph.input}
     if len(defined) != len(proto.graph.input):
         raise ModelError(f"model {name!r}: two inputs have the same name.")
+    defined |= {tensor.name for tensor in proto.graph.initializer}
     for node in proto.graph.node:
         for output in node.output:
             if output and output in defined:

@@ -1,8 +1,8 @@
 """From an ONNX model to its canonical form: few operators, every value static, and what can be fused is.
 
     load > bind_inputs > infer > fold_tables > standardise > fold_rest > share > merge_moves > fuse_activations >
-    fuse_norms > fold_linear > fuse_attention > merge_moves > fuse_epilogues > fuse_norm_residuals > merge_gemms >
-    fuse_pointwise > finish > check_canonical
+    fuse_norms > fold_linear > fuse_attention > merge_moves > fuse_epilogues > push_scales > fuse_norm_residuals >
+    merge_gemms > fuse_pointwise > finish > check_canonical
 
 The canonical operators, which `zoi.passes.lower` has a rule for each:
 
@@ -16,7 +16,8 @@ The canonical operators, which `zoi.passes.lower` has a rule for each:
     zoi.Softmax(x, mask?)              axis, log, scale
     zoi.Norm(x, residual?, scale?, bias?) -> y (, sum)     epsilon, rms; over the last axis
     zoi.Reduce(x)                      op, axes, keepdims, select_last
-    MaxPool, AveragePool, ConvTranspose (explicit pads), Resize, LSTM, GRU, RNN
+    ConvTranspose(x, w, bias?)         as ONNX has it, with explicit pads, and act, act_p0, act_p1
+    MaxPool, AveragePool (explicit pads), Resize, LSTM, GRU, RNN
     Reshape, Transpose, Expand, Slice, Concat, Pad (constant), Gather
 
 Activations are the numbers of kernels/activation.h. Constants are values with `const_value`.
@@ -41,6 +42,7 @@ from zoi.passes.inputs import bind_inputs
 from zoi.passes.merge_gemms import merge_gemms
 from zoi.passes.norms import fuse_norm_residuals, fuse_norms
 from zoi.passes.pointwise import fuse_pointwise
+from zoi.passes.push_scales import push_scales
 from zoi.passes.standard import standardise
 from zoi.passes.tables import fold_tables
 
@@ -57,6 +59,7 @@ PASSES: tuple[Callable[[ir.Model], None], ...] = (
     fuse_attention,
     merge_moves,
     fuse_epilogues,
+    push_scales,
     fuse_norm_residuals,
     merge_gemms,
     fuse_pointwise,

@@ -238,6 +238,21 @@ def _product_or_quotient(node: ir.Node) -> tuple[list[ir.Value], float]:
     return factors, number / divisor
 
 
+def nothing(node: ir.Node) -> bool:
+    """Finds x times or over 1, x plus or minus 0."""
+    neutral = 1.0 if is_op(node, "Mul", "Div") else 0.0
+    for index in (0, 1) if is_op(node, "Mul", "Add") else (0,):
+        x = required(node, index)
+        if (
+            scalar(required(node, 1 - index)) == neutral
+            and scalar(x) is None
+            and shape_of(x) == shape_of(node.outputs[0])
+        ):
+            substitute(node, x)
+            return True
+    return False
+
+
 def reciprocal_root(node: ir.Node) -> bool:
     """1 / sqrt(x)."""
     divides = is_op(node, "Div")
@@ -264,7 +279,9 @@ def division(node: ir.Node) -> bool:
 
 
 PATTERNS = {
-    "Mul": (gelu, silu, mish, hard_swish, hard_sigmoid),
-    "Div": (hard_swish, hard_sigmoid, reciprocal_root, division),
+    "Add": (nothing,),
+    "Sub": (nothing,),
+    "Mul": (nothing, gelu, silu, mish, hard_swish, hard_sigmoid),
+    "Div": (nothing, hard_swish, hard_sigmoid, reciprocal_root, division),
     "Reciprocal": (reciprocal_root,),
 }

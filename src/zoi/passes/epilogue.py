@@ -69,7 +69,8 @@ def activation_of(node: ir.Node) -> tuple[Act, float, float] | None:
 
 
 def _takes_activation(node: ir.Node | None) -> bool:
-    return is_op(node, "Conv", "Gemm", "MatMul", domain="zoi") and node is not None and not int_attr(node, "act")
+    known = is_op(node, "Conv", "Gemm", "MatMul", domain="zoi") or is_op(node, "ConvTranspose")
+    return known and node is not None and not int_attr(node, "act")
 
 
 def _fuse_activation(node: ir.Node) -> None:

@@ -1,4 +1,4 @@
-"""Folds constant scales, shifts and zero pads into the weights and biases of zoi.Conv and zoi.Gemm.
+"""Folds constant scales, shifts and zero pads into the weights and biases of convolutions and zoi.Gemm.
 
 What follows a linear operator and varies by output channel only is part of it: batch normalisation, a bias, a division
 by a constant. What comes before a convolution folds too, if there is no padding for it to miss.
@@ -43,7 +43,7 @@ def fold_linear(model: ir.Model) -> None:
             _fold_before(node)
 
 
-def _parts(node: ir.Node) -> tuple[ir.Value, Array] | None:
+def constant_operand(node: ir.Node) -> tuple[ir.Value, Array] | None:
     """(computed operand, constant) of an element-wise node with one of each."""
     a, b = required(node), required(node, 1)
     if data(b) is not None and data(a) is None:
@@ -54,17 +54,18 @@ def _parts(node: ir.Node) -> tuple[ir.Value, Array] | None:
 
 
 def _fold_after(node: ir.Node) -> None:
-    parts = _parts(node)
+    parts = constant_operand(node)
     if parts is None:
         return
     value, number = parts
     linear = value.producer()
-    if not (is_op(linear, "Conv", "Gemm", domain="zoi") and is_internal(value)):
+    if linear is None or not is_internal(value):
         return
-    assert linear is not None
+    if not is_op(linear, "Conv", "Gemm", domain="zoi") and not is_op(linear, "ConvTranspose"):
+        return
     if optional(linear, 3) is not None or shape_of(value) != shape_of(node.outputs[0]):
         return
-    axis = 1 if linear.op_type == "Conv" else rank_of(value) - 1
+    axis = rank_of(value) - 1 if linear.op_type == "Gemm" else 1
     vector = channel_vector(number, shape_of(value), axis)
     weights = data(linear.inputs[1])
     bias = data(optional(linear, 2))
@@ -89,6 +90,10 @@ def _fold_after(node: ir.Node) -> None:
 def _scale_outputs(linear: ir.Node, weights: Array, scale: Array) -> Array:
     if linear.op_type == "Conv":
         return weights * scale.reshape(-1, *[1] * (weights.ndim - 1))
+    if linear.op_type == "ConvTranspose":  # [inputs, outputs of a group, ...]
+        groups = int_attr(linear, "group", 1)
+        each = weights.reshape(groups, -1, *weights.shape[1:])
+        return (each * scale.reshape(groups, 1, -1, *[1] * (weights.ndim - 2))).reshape(weights.shape)
     return weights * (scale[:, None] if int_attr(linear, "trans_b") else scale)
 
 
@@ -129,9 +134,9 @@ def _skip_input(conv: ir.Node, before: ir.Node) -> None:
 
 def _fold_before(conv: ir.Node) -> None:
     """A scale or shift of each input channel, whose operator nothing else reads."""
-    folds: tuple[tuple[str, Callable[[ir.Node, ir.Value, Array], bool]], ...] = (
-        ("Mul", _fold_scale_before),
-        ("Add", _fold_shift_before),
+    folds: tuple[tuple[str, Callable[[ir.Node, Array], bool]], ...] = (
+        ("Mul", scale_inputs),
+        ("Add", _shift_inputs),
     )
     changed = True
     while changed:
@@ -140,11 +145,11 @@ def _fold_before(conv: ir.Node) -> None:
             node = producer(required(conv), op)
             if node is None or not is_internal(required(conv)):
                 continue
-            parts = _parts(node)
+            parts = constant_operand(node)
             if parts is None or shape_of(parts[0]) != shape_of(node.outputs[0]):
                 continue
             vector = channel_vector(parts[1], shape_of(parts[0]), 1)
-            if vector is not None and fold(conv, parts[0], vector):
+            if vector is not None and fold(conv, vector):
                 conv.replace_input_with(0, parts[0])
                 assert node.graph is not None
                 node.graph.remove(node, safe=True)
@@ -160,7 +165,8 @@ def _by_input(conv: ir.Node, weights: Array, vector: Array) -> Array:
     return wide.reshape(weights.shape[0], *each.shape[2:])
 
 
-def _fold_scale_before(conv: ir.Node, value: ir.Value, vector: Array) -> bool:
+def scale_inputs(conv: ir.Node, vector: Array) -> bool:
+    """Multiplies the weights of each input channel; False if they are not constant floats."""
     weights = data(conv.inputs[1])
     if weights is None or weights.dtype != np.float32:
         return False
@@ -168,7 +174,7 @@ def _fold_scale_before(conv: ir.Node, value: ir.Value, vector: Array) -> bool:
     return True
 
 
-def _fold_shift_before(conv: ir.Node, value: ir.Value, vector: Array) -> bool:
+def _shift_inputs(conv: ir.Node, vector: Array) -> bool:
     weights, bias = data(conv.inputs[1]), data(optional(conv, 2))
     if weights is None or weights.dtype != np.float32 or any(ints_attr(conv, "pads") or []):
         return False

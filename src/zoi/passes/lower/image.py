@@ -7,6 +7,7 @@ phase of its stride, so it has no kernel of its own.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -85,7 +86,10 @@ def conv(ctx: Context, node: ir.Node) -> None:
     residual_value = optional(node, 3)
     residual = None
     if residual_value is not None:
-        residual = as_2d(ctx.image(name_of(node), ctx.tensor(residual_value).expand(shape_of(out))))
+        residual = ctx.tensor(residual_value)
+        if math.prod(residual.shape) != residual.shape[1]:  # one number a channel stays as small as it is
+            residual = ctx.image(name_of(node), residual.expand(shape_of(out)))
+        residual = as_2d(residual.expand(shape_of(out)))
     top, left, _, _ = _pads(node, spatial)
     emit_conv(
         ctx,
@@ -145,6 +149,8 @@ def emit_conv(
             ctx.step(name, "gemm", fields, [x.ref, flat.ref, bias_ref, residual_ref, y.ref])
             return
 
+    if residual is not None and 0 in residual.strides:
+        residual = ctx.in_order(name, residual, channels_last(4))
     fields = {**window, "ic": channels // groups, "oc": out_channels // groups, "groups": groups, **epilogue}
     fields |= {**_strides("x", x), **_strides("y", y)}
     if residual is not None:
@@ -208,7 +214,7 @@ def conv_transpose(ctx: Context, node: ir.Node) -> None:
             target = rows.slice(3, px, -(-(y.shape[3] - px) // stride[1]), stride[1])
             emit_conv(
                 ctx, name_of(node), source, part, bias, None, target,
-                groups=groups, stride=(1, 1), dilation=(1, 1), pad=pads, epilogue={},
+                groups=groups, stride=(1, 1), dilation=(1, 1), pad=pads, epilogue=activation(node),
             )  # fmt: skip
 
 

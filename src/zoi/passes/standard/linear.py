@@ -154,6 +154,6 @@ def channel_vector(array: Array | None, shape: tuple[int, ...], axis: int) -> Ar
     if array is None or array.ndim > len(shape):
         return None
     padded = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
-    if any(n != 1 for d, n in enumerate(padded.shape) if d != axis):
+    if any(n != 1 for d, n in enumerate(padded.shape) if d != axis) or padded.shape[axis] not in (1, shape[axis]):
         return None
     return np.broadcast_to(padded.reshape(-1), (shape[axis],))

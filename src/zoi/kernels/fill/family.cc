@@ -13,13 +13,13 @@ const char* check(const void* problem, const Extent* extents) {
   if (p.elem != 1 && p.elem != 2 && p.elem != 4 && p.elem != 8) return "elements must have 1, 2, 4 or 8 bytes";
   if (p.ndim < 0 || p.ndim > kFillDims) return "too many dimensions";
   Dim y[kFillDims] = {};
-  int64_t count = 1;
+  int64_t count = 1;  // empty dimensions left out: those around them are walked
   for (int d = 0; d < kFillDims; d++) {
     const bool used = d < p.ndim;
     if (used && !sizes_at_least(0, {p.shape[d]})) return "a dimension is out of range";
     y[d] = used ? Dim{p.shape[d], p.y_stride[d]} : Dim{1, 0};
     if (y[d].size > 1 && y[d].stride == 0) return "the output overlaps itself";
-    if (__builtin_mul_overflow(count, y[d].size, &count)) return "too much work";
+    if (y[d].size > 0 && __builtin_mul_overflow(count, y[d].size, &count)) return "too much work";
   }
   if (count > kMaxWork) return "too much work";
   if (!fits(extents[kFillY], p.elem, y)) return "y is too small";

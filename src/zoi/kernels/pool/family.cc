@@ -15,7 +15,8 @@ const char* check(const void* problem, const Extent* extents) {
     return "a dimension or padding is out of range";
   if (!sizes_at_least(1, {p.ih, p.iw, p.kh, p.kw, p.sh, p.sw, p.dh, p.dw}))
     return "the image, the window, its strides and dilations must be positive";
-  if (!work_is_bounded({p.n, p.oh, p.ow, p.c, p.kh, p.kw})) return "too much work";
+  const int64_t ow = p.ow > 0 ? p.ow : 1, c = p.c > 0 ? p.c : 1;  // empty rows are walked too
+  if (!work_is_bounded({p.n, p.oh, ow, c, p.kh, p.kw})) return "too much work";
   if ((p.n > 1 && p.y_image == 0) || (p.oh > 1 && p.y_row == 0) || (p.ow > 1 && p.y_pixel == 0))
     return "the output overlaps itself";
   if (!fits(extents[kPoolX], 4, {{p.n, p.x_image}, {p.ih, p.x_row}, {p.iw, p.x_pixel}, {p.c, 1}}))

@@ -14,7 +14,8 @@ const char* check(const void* problem, const Extent* extents) {
   const auto& p = *static_cast<const ResizeProblem*>(problem);
   if (!sizes_at_least(0, {p.n, p.c, p.oh, p.ow})) return "a dimension is out of range";
   if (!sizes_at_least(1, {p.ih, p.iw, p.taps})) return "the image and the taps must be positive";
-  if (!work_is_bounded({p.n, p.oh, p.ow, p.c, p.taps, p.taps})) return "too much work";
+  const int64_t ow = p.ow > 0 ? p.ow : 1, c = p.c > 0 ? p.c : 1;  // empty rows are walked too
+  if (!work_is_bounded({p.n, p.oh, ow, c, p.taps, p.taps})) return "too much work";
   if ((p.n > 1 && p.y_image == 0) || (p.oh > 1 && p.y_row == 0) || (p.ow > 1 && p.y_pixel == 0))
     return "the output overlaps itself";
   if (!fits(extents[kResizeX], 4, {{p.n, p.x_image}, {p.ih, p.x_row}, {p.iw, p.x_pixel}, {p.c, 1}}))

@@ -17,7 +17,9 @@ def image(n: int, h: int, w: int, c: int, gap: int = 0) -> Array:
     return RNG.standard_normal((n, h, w, c + gap)).astype(np.float32)[..., :c]
 
 
-def reference(x: Array, mode: int, out: Pair, kernel: Pair, stride: Pair, dilation: Pair, pads: Pads, pad: bool) -> Array:
+def reference(
+    x: Array, mode: int, out: Pair, kernel: Pair, stride: Pair, dilation: Pair, pads: Pads, pad: bool
+) -> Array:
     n, ih, iw, c = x.shape
     y = np.empty((n, *out, c))
     for oy in range(out[0]):
@@ -55,15 +57,14 @@ def compare(
     pad: bool = False, ceil: bool = False, gap: int = 0,
 ) -> None:  # fmt: skip
     h, w = (
-        (x.shape[1 + d] + pads[d] + pads[2 + d] - (kernel[d] - 1) * dilation[d] - 1 + ceil * (stride[d] - 1)) // stride[d]
+        (x.shape[1 + d] + pads[d] + pads[2 + d] - (kernel[d] - 1) * dilation[d] - 1 + ceil * (stride[d] - 1))
+        // stride[d]
         + 1
         for d in range(2)
     )
     y = image(x.shape[0], h, w, x.shape[3], gap)
     wanted = reference(x, mode, (h, w), kernel, stride, dilation, pads, pad)
-    for name in run_everywhere(
-        "pool", fields(x, y, mode, kernel, stride, dilation, pads, pad), {"x": x, "y": y}, SIMD
-    ):
+    for name in run_everywhere("pool", fields(x, y, mode, kernel, stride, dilation, pads, pad), {"x": x, "y": y}, SIMD):
         assert_close(y, wanted, 0, 5e-7, name)
         assert gaps_untouched(y), name
 

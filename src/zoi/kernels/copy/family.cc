@@ -14,14 +14,17 @@ const char* check(const void* problem, const Extent* extents) {
   if (p.ndim < 0 || p.ndim > kCopyDims) return "too many dimensions";
   Dim x[kCopyDims] = {}, y[kCopyDims] = {};
   int64_t count = 1;  // empty dimensions left out: those around them are walked
+  bool empty = false, overlaps = false;
   for (int d = 0; d < kCopyDims; d++) {
     const bool used = d < p.ndim;
     if (used && !sizes_at_least(0, {p.shape[d]})) return "a dimension is out of range";
     x[d] = used ? Dim{p.shape[d], p.x_stride[d]} : Dim{1, 0};
     y[d] = used ? Dim{p.shape[d], p.y_stride[d]} : Dim{1, 0};
-    if (y[d].size > 1 && y[d].stride == 0) return "the output overlaps itself";
+    empty |= y[d].size == 0;
+    overlaps |= y[d].size > 1 && y[d].stride == 0;
     if (y[d].size > 0 && __builtin_mul_overflow(count, y[d].size, &count)) return "too much work";
   }
+  if (overlaps && !empty) return "the output overlaps itself";
   if (count > kMaxWork) return "too much work";
   if (!fits(extents[kCopyX], p.elem, x)) return "x is too small";
   if (!fits(extents[kCopyY], p.elem, y)) return "y is too small";

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from zoi.bench.inputs import Feeds, random_feeds
-from zoi.plan import TensorSpec
 
 from benchmarks.signals import Array, page, voice
+from zoi.bench.inputs import Feeds, random_feeds
+from zoi.plan import TensorSpec
 
 Shape = tuple[int, ...]
 WRITTEN = Path(__file__).resolve().parent.parent / "build" / "models"

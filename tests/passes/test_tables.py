@@ -2,9 +2,10 @@
 
 import numpy as np
 import onnx
-import zoi
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+
+import zoi
 from zoi.passes import simplify
 
 

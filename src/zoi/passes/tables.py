@@ -1,6 +1,8 @@
-"""Look-ups instead of arithmetic: a one-hot product is a row of its matrix, and what follows is done to the table once."""
+"""Look-ups instead of arithmetic: a one-hot product is a row of its matrix; what follows is done to the table once."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import onnx_ir as ir
@@ -9,8 +11,9 @@ from zoi.graph.edit import Array, constant, data, int_attr, is_op, make, produce
 from zoi.passes.evaluate import evaluate
 
 ELEMENTWISE = frozenset(
-    "Abs Add Ceil Clip Cos Div Elu Erf Exp Floor HardSigmoid HardSwish LeakyRelu Log Max Min Mul Neg Pow Reciprocal Relu "
-    "Sigmoid Sign Sin Softplus Sqrt Sub Tanh".split()
+    ("Abs", "Add", "Ceil", "Clip", "Cos", "Div", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish", "LeakyRelu")
+    + ("Log", "Max", "Min", "Mul", "Neg", "Pow", "Reciprocal", "Relu", "Sigmoid", "Sign", "Sin", "Softplus", "Sqrt")
+    + ("Sub", "Tanh")
 )
 MAX_BYTES = 1 << 22
 
@@ -76,7 +79,7 @@ def _on_rows(node: ir.Node, opset: int) -> None:
     shape = shape_of(node.outputs[0])
     if shape != (*shape_of(index), *row_shape) or any(shape_of(t)[0] != rows for t in tables):
         return
-    if rows > max(np.prod(shape_of(index)), 1) or rows * np.prod(row_shape) * 4 > MAX_BYTES:
+    if rows > max(math.prod(shape_of(index)), 1) or rows * math.prod(row_shape) * 4 > MAX_BYTES:
         return
     inputs = []
     for value in arrays:
@@ -92,5 +95,7 @@ def _on_rows(node: ir.Node, opset: int) -> None:
     computed = evaluate(copy, opset)
     if computed is None or computed[0].shape != (rows, *row_shape):
         return
-    table = constant(computed[0].astype(node.outputs[0].dtype.numpy()), f"{node.name}.table")  # type: ignore[union-attr]
-    substitute(node, make(node, "Gather", [table, index], shape, suffix=".rows", axis=0))
+    result = node.outputs[0].dtype
+    rows_of_results = computed[0] if result is None else computed[0].astype(result.numpy())
+    made = constant(rows_of_results, f"{node.name}.table")
+    substitute(node, make(node, "Gather", [made, index], shape, suffix=".rows", axis=0))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from zoi.passes.lower.tensor import Tensor, channels_last, collapse, dense_strides, reshape_strides, single_stride
 
 

@@ -15,8 +15,9 @@ from zoi.passes.lower.tensor import Shape, Tensor, channels_last, collapse, dens
 
 # In the order of kernels/kernel.h.
 _DTYPE_NAMES = (
-    ["float32", "float64", "float16", "bfloat16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"]
-)  # fmt: skip
+    *("float32", "float64", "float16", "bfloat16", "int8", "uint8", "int16"),
+    *("uint16", "int32", "uint32", "int64", "uint64", "bool"),
+)
 DTYPES = {name: code for code, name in enumerate(_DTYPE_NAMES)}
 MAX_DIMS = 6
 Ref = tuple[int, int] | None

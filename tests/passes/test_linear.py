@@ -147,3 +147,12 @@ def test_a_scale_that_others_read_stays():
     ]
     constants = {"w": normal(4, 3, 1, 1), "u": normal(4, 4, 1, 1), "s": np.float32(0.7)}
     agrees(net(nodes, {"x": (1, 3, 5, 6)}, ["y"], constants), {"Conv": 2, "averagepool": 1, "Pointwise": 2})
+
+
+def test_convolutions_of_one_image_merge():
+    nodes = [node("Conv", "x w", "a"), node("Conv", "x v b", "c"), node("Mul", "a k", "d"), node("Div", "c d", "y")]
+    constants = {"w": normal(2, 3, 3, 3), "v": normal(2, 3, 3, 3), "b": normal(2), "k": normal(1, 2, 4, 1)}
+    agrees(net(nodes, {"x": (1, 3, 6, 6)}, ["y"], constants), {"Conv": 1, "slice": 2, "Pointwise": 1}, tolerance=1e-3)
+    nodes[1] = node("Conv", "x v b", "c", pads=[1, 1, 1, 1], strides=[2, 2], dilations=[1, 1])
+    nodes[2:] = [node("Flatten", "a", "d"), node("Flatten", "c", "e"), node("Concat", "d e", "y", axis=1)]
+    agrees(net(nodes, {"x": (1, 3, 6, 6)}, ["y"], constants), {"Conv": 2, "reshape": 2, "concat": 1})

@@ -1,8 +1,8 @@
 """From an ONNX model to its canonical form: few operators, every value static, and what can be fused is.
 
     load > bind_inputs > infer > fold_tables > standardise > fold_rest > share > merge_moves > fuse_activations >
-    fuse_norms > fold_linear > fuse_attention > merge_moves > fuse_epilogues > push_scales > fuse_norm_residuals >
-    merge_gemms > fuse_pointwise > finish > check_canonical
+    fuse_norms > hoist > fold_linear > fuse_attention > merge_moves > fuse_epilogues > push_scales >
+    fuse_norm_residuals > fuse_pointwise > merge_linear > finish > check_canonical
 
 The canonical operators, which `zoi.passes.lower` has a rule for each:
 
@@ -37,9 +37,10 @@ from zoi.passes.check import check_canonical
 from zoi.passes.cleanup import finish, merge_moves, share
 from zoi.passes.epilogue import fuse_epilogues
 from zoi.passes.fold_linear import fold_linear
+from zoi.passes.hoist import hoist
 from zoi.passes.infer import fold_rest, infer
 from zoi.passes.inputs import bind_inputs
-from zoi.passes.merge_gemms import merge_gemms
+from zoi.passes.merge_linear import merge_linear
 from zoi.passes.norms import fuse_norm_residuals, fuse_norms
 from zoi.passes.pointwise import fuse_pointwise
 from zoi.passes.push_scales import push_scales
@@ -55,14 +56,15 @@ PASSES: tuple[Callable[[ir.Model], None], ...] = (
     merge_moves,
     fuse_activations,
     fuse_norms,
+    hoist,
     fold_linear,
     fuse_attention,
     merge_moves,
     fuse_epilogues,
     push_scales,
     fuse_norm_residuals,
-    merge_gemms,
     fuse_pointwise,
+    merge_linear,
     finish,
     check_canonical,
 )

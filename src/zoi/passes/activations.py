@@ -133,10 +133,12 @@ def _is_gelu_tanh(value: ir.Value, x: ir.Value) -> bool:
     if not math.isclose(k, math.sqrt(2 / math.pi), rel_tol=1e-3):
         return False
     for a, cubic in _factors(inner, "Add"):
-        if a is not x:
+        product = producer(cubic, "Mul")
+        if a is not x or product is None:
             continue
-        cube, c = _scaled(cubic)
-        if math.isclose(c, GELU_CUBIC, rel_tol=1e-3) and _is_cube(cube, x):
+        factors, c = _product(product)
+        cube = all(f is x for f in factors) if len(factors) == 3 else len(factors) == 1 and _is_cube(factors[0], x)
+        if cube and math.isclose(c, GELU_CUBIC, rel_tol=1e-3):
             return True
     node = producer(inner, "Mul")  # x (1 + 0.044715 x^2)
     for a, b in _factors(inner, "Mul") if node is not None else []:
@@ -155,9 +157,7 @@ def _is_square(value: ir.Value, x: ir.Value) -> bool:
 
 def _is_cube(value: ir.Value, x: ir.Value) -> bool:
     power = producer(value, "Pow")
-    if power is not None and required(power) is x and is_scalar(required(power, 1), 3):
-        return True
-    return any(a is x and _is_square(b, x) for a, b in _factors(value, "Mul"))
+    return power is not None and required(power) is x and is_scalar(required(power, 1), 3)
 
 
 def silu(node: ir.Node) -> bool:
@@ -238,10 +238,23 @@ def _product_or_quotient(node: ir.Node) -> tuple[list[ir.Value], float]:
     return factors, number / divisor
 
 
+def negation(node: ir.Node) -> bool:
+    """Minus the result of a linear operator is a product, which folds into its weights."""
+    x = required(node)
+    before = x.producer()
+    while is_op(before, "Reshape", "Transpose") and before is not None:
+        before = required(before).producer()
+    if before is None or not is_op(before, "Conv", "Gemm", domain="zoi"):
+        return False
+    minus = constant(np.array(-1, np.float32), f"{name_of(node)}.minus")
+    substitute(node, make(node, "Mul", [x, minus], shape_of(x), suffix=""))
+    return True
+
+
 def nothing(node: ir.Node) -> bool:
-    """Finds x times or over 1, x plus or minus 0."""
-    neutral = 1.0 if is_op(node, "Mul", "Div") else 0.0
-    for index in (0, 1) if is_op(node, "Mul", "Add") else (0,):
+    """Finds x times or over 1, x plus or minus 0, and bounds at infinity."""
+    neutral = {"Mul": 1.0, "Div": 1.0, "Max": -math.inf, "Min": math.inf}.get(node.op_type, 0.0)
+    for index in (0, 1) if is_op(node, "Mul", "Add", "Max", "Min") else (0,):
         x = required(node, index)
         if (
             scalar(required(node, 1 - index)) == neutral
@@ -281,6 +294,9 @@ def division(node: ir.Node) -> bool:
 PATTERNS = {
     "Add": (nothing,),
     "Sub": (nothing,),
+    "Max": (nothing,),
+    "Min": (nothing,),
+    "Neg": (negation,),
     "Mul": (nothing, gelu, silu, mish, hard_swish, hard_sigmoid),
     "Div": (nothing, hard_swish, hard_sigmoid, reciprocal_root, division),
     "Reciprocal": (reciprocal_root,),

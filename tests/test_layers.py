@@ -15,7 +15,7 @@ PYTHON = {
     "passes": {"graph", "errors", "_native"},
     "plan": {"_native", "errors"},
     "report": set(),
-    "bench": {"bench", "plan", "errors", "report", ""},
+    "bench": {"bench", "plan", "session", "errors", "report", ""},
 }
 # Folder -> folders that it may include (C++). Every family of kernels is a room of its own.
 CPP = {

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from zoi import Plan, Session
+from zoi.plan import Plan
+from zoi.session import Session
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """From an ONNX model to its canonical form: few operators, every value static, and what can be fused is.
 
     load > bind_inputs > infer > fold_tables > standardise > fold_rest > share > merge_moves > fuse_activations >
-    fuse_norms > hoist > fold_linear > fuse_attention > merge_moves > fuse_epilogues > push_scales >
+    fuse_norms > fuse_softmax > hoist > fold_linear > fuse_attention > merge_moves > fuse_epilogues > push_scales >
     fuse_norm_residuals > fuse_pointwise > merge_linear > finish > check_canonical
 
 The canonical operators, which `zoi.passes.lower` has a rule for each:
@@ -44,6 +44,7 @@ from zoi.passes.merge_linear import merge_linear
 from zoi.passes.norms import fuse_norm_residuals, fuse_norms
 from zoi.passes.pointwise import fuse_pointwise
 from zoi.passes.push_scales import push_scales
+from zoi.passes.softmax import fuse_softmax
 from zoi.passes.standard import standardise
 from zoi.passes.tables import fold_tables
 
@@ -56,6 +57,7 @@ PASSES: tuple[Callable[[ir.Model], None], ...] = (
     merge_moves,
     fuse_activations,
     fuse_norms,
+    fuse_softmax,
     hoist,
     fold_linear,
     fuse_attention,

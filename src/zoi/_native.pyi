@@ -93,6 +93,7 @@ class Session:
         lock: bool = False,
         huge_pages: bool = False,
         flush_denormals: bool = False,
+        split_all: bool = False,  # share even the steps that are too small to gain from it; for tests
     ) -> None: ...
     def run(self) -> None: ...
     def profile(self, runs: int) -> list[list[float]]:

@@ -301,12 +301,11 @@ NB_MODULE(_native, m) {
 
   nb::class_<zoi::Session>(m, "Session")
       .def("__init__", [](zoi::Session* self, std::shared_ptr<zoi::Plan> plan, std::optional<std::vector<int>> cores,
-                          int lanes, bool armed, bool lock, bool huge_pages, bool flush_denormals) {
-        zoi::SessionOptions options{cores.value_or(std::vector<int>()), lanes, armed, lock, huge_pages, flush_denormals};
-        if (options.lanes == 0) options.lanes = std::max<int>(1, static_cast<int>(options.cores.size()));
-        new (self) zoi::Session(std::move(plan), options);
+                          int lanes, bool armed, bool lock, bool huge_pages, bool flush_denormals, bool split_all) {
+        new (self) zoi::Session(std::move(plan), {cores.value_or(std::vector<int>()), lanes, armed, lock, huge_pages,
+                                                  flush_denormals, split_all});
       }, "plan"_a, "cores"_a = nb::none(), "lanes"_a = 0, "armed"_a = false, "lock"_a = false,
-           "huge_pages"_a = false, "flush_denormals"_a = false)
+           "huge_pages"_a = false, "flush_denormals"_a = false, "split_all"_a = false)
       .def("run", &zoi::Session::run, nb::call_guard<nb::gil_scoped_release>())
       .def("profile", &zoi::profile, "runs"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("reset", &zoi::Session::reset)

@@ -114,7 +114,7 @@ class Step:
 
     def run(self, kernel: str, lanes: int = 1) -> None:
         """Runs the step and copies what it wrote into the out operands. Raises ValueError where it is unsupported."""
-        session = _native.Session(_native.Plan(self.program, pick={"step": kernel}), lanes=lanes)
+        session = _native.Session(_native.Plan(self.program, pick={"step": kernel}), lanes=lanes, split_all=True)
         for name, memory in self.inputs.items():
             session.input(name)[...] = memory
         for name in self.outputs:

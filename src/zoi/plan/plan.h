@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../device/cpu/arena.h"
+#include "../device/cpu/lanes.h"
 #include "memory.h"
 #include "program.h"
 #include "select.h"
@@ -76,8 +77,8 @@ class Plan {
 struct Call {
   KernelFn run;
   const void* args;
-  int32_t lanes;
-  int32_t barrier;  // whether the lanes meet before this call
+  int32_t lanes;    // that share the work
+  Meeting meeting;  // before this call
 };
 
 }  // namespace zoi

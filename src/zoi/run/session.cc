@@ -2,16 +2,20 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace zoi {
 namespace {
 
-/// Rounds to nearest, keeps or flushes denormals, masks every exception; restores the host's state at the end.
+/// MXCSR: rounds to nearest, masks every exception, keeps or flushes denormals.
+constexpr unsigned fp_state(bool flush_denormals) { return 0x1f80u | (flush_denormals ? 0x8040u : 0u); }
+
+/// Sets MXCSR, and restores the host's at the end.
 class FloatingPoint {
  public:
   explicit FloatingPoint(bool flush_denormals) : before_(_mm_getcsr()) {
-    const unsigned wanted = 0x1f80u | (flush_denormals ? 0x8040u : 0u);
+    const unsigned wanted = fp_state(flush_denormals);
     if ((before_ & ~0x3fu) != wanted) _mm_setcsr(wanted);
   }
   ~FloatingPoint() {
@@ -22,16 +26,32 @@ class FloatingPoint {
   unsigned before_;
 };
 
+/// How many lanes gain from sharing a step.
+int lanes_for(const PlannedStep& step, int lanes, bool split_all) {
+  lanes = static_cast<int>(std::min<int64_t>(lanes, step.slices));
+  return lanes;
+}
+
 }  // namespace
 
 Session::Session(std::shared_ptr<const Plan> plan, const SessionOptions& options)
-    : plan_(std::move(plan)), lanes_(std::max(options.lanes, 1)), flush_denormals_(options.flush_denormals) {
+    : plan_(std::move(plan)),
+      lanes_(usable_lanes(options.lanes > 0 ? options.lanes : static_cast<int>(options.cores.size()), options.cores)),
+      flush_denormals_(options.flush_denormals) {
   allocated_ = plan_->memory(lanes_);
+  if (!options.cores.empty()) pin_this_thread(options.cores[0]);
   block_ = Block(allocated_.arena + allocated_.scratch + allocated_.bookkeeping, {options.lock, options.huge_pages});
-  bind();
+  bind(options.split_all);
+  const Call* end = sets_[0] + plan_->steps().size();
+  const auto shared = [](const Call& call) { return call.lanes > 1; };
+  gather_at_end_ = end != sets_[0] && shared(end[-1]);
+  if (std::any_of(static_cast<const Call*>(sets_[0]), end, shared))
+    team_ = std::make_unique<Team>(
+        lanes_, options.cores, options.armed, fp_state(flush_denormals_),
+        [](void* session, int lane) { static_cast<Session*>(session)->replay(lane); }, this);
 }
 
-void Session::bind() {
+void Session::bind(bool split_all) {
   const std::byte* weights = plan_->weights();
   const Program& program = plan_->program();
   std::byte* arena = block_.data();
@@ -63,11 +83,24 @@ void Session::bind() {
                                                   : nullptr;
       }
       std::memcpy(pointers + planned.operands.size(), step.problem.data(), step.problem.size() * 8);
-      calls[s] = {planned.kernel->run, cursor, 1, 0};
+      const int lanes = lanes_for(planned, lanes_, split_all);
+      const bool after_shared = s > 0 && calls[s - 1].lanes > 1;
+      const Meeting meeting = lanes > 1 ? (after_shared ? Meeting::all : s > 0 ? Meeting::release : Meeting::none)
+                                        : (after_shared ? Meeting::gather : Meeting::none);
+      calls[s] = {planned.kernel->run, cursor, lanes, meeting};
       cursor += plan_->arg_bytes(s);
     }
     sets_.push_back(calls);
   }
+}
+
+void Session::replay(int lane) {
+  const Call* call = current_;
+  for (const Call* end = call + plan_->steps().size(); call != end; ++call) {
+    if (call->meeting != Meeting::none) team_->meet(lane, call->meeting);
+    if (lane < call->lanes) call->run(call->args, lane_of(lane, call->lanes));
+  }
+  if (gather_at_end_) team_->meet(lane, Meeting::gather);
 }
 
 void Session::run() {
@@ -75,23 +108,36 @@ void Session::run() {
     throw Error("model '" + plan_->program().name + "': this session is running in another thread; give each its own");
   {
     FloatingPoint state(flush_denormals_);
-    const Call* call = sets_[parity_];
-    const Lane lane{0, 1, scratch_ + kScratchHeader};
-    for (const Call* end = call + plan_->steps().size(); call != end; ++call) call->run(call->args, lane);
+    if (team_ && team_->alive()) {
+      current_ = sets_[parity_];
+      team_->run();
+    } else {
+      const Call* call = sets_[parity_];
+      const Lane lane = lane_of(0, 1);
+      for (const Call* end = call + plan_->steps().size(); call != end; ++call) call->run(call->args, lane);
+    }
   }
   if (sets_.size() > 1) parity_ ^= 1;
-  auto* fault = reinterpret_cast<uint32_t*>(scratch_);
-  const uint32_t found = *fault;
-  *fault = 0;
+  const uint32_t fault = take_fault();
   busy_.clear(std::memory_order_release);
-  if (found)
+  if (fault)
     throw Error("model '" + plan_->program().name + "': an index given to Gather at run time is out of range");
+}
+
+uint32_t Session::take_fault() {
+  uint32_t found = 0;
+  for (int lane = 0; lane < lanes_; ++lane) {
+    auto* fault = reinterpret_cast<uint32_t*>(scratch_ + plan_->lane_scratch() * lane);
+    found |= *fault;
+    *fault = 0;
+  }
+  return found;
 }
 
 void Session::run_step(size_t step) {
   const FloatingPoint state(flush_denormals_);
   const Call& call = sets_[parity_][step];
-  call.run(call.args, Lane{0, 1, scratch_ + kScratchHeader});
+  call.run(call.args, lane_of(0, 1));
 }
 
 void Session::reset() {

@@ -14,8 +14,9 @@ namespace zoi {
 
 struct SessionOptions {
   std::vector<int> cores;
-  int lanes = 1;
+  int lanes = 0;  // 0: one for each of `cores`, or one
   bool armed = false, lock = false, huge_pages = false, flush_denormals = false;
+  bool split_all = false;  // share even the steps that are too small to gain from it; for tests
 };
 
 class Session {
@@ -35,7 +36,13 @@ class Session {
   const Plan& plan() const { return *plan_; }
 
  private:
-  void bind();
+  void bind(bool split_all);
+  /// The calls of one run that fall to this lane, and the meetings between them.
+  void replay(int lane);
+  Lane lane_of(int index, int count) const {
+    return {index, count, scratch_ + plan_->lane_scratch() * index + kScratchHeader};
+  }
+  uint32_t take_fault();
 
   std::shared_ptr<const Plan> plan_;
   int lanes_;
@@ -45,6 +52,9 @@ class Session {
   std::vector<Call*> sets_;
   std::byte* scratch_ = nullptr;
   size_t parity_ = 0;
+  const Call* current_ = nullptr;  // what the other lanes replay
+  bool gather_at_end_ = false;
+  std::unique_ptr<Team> team_;     // null where no step is shared
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
 };
 

@@ -26,10 +26,20 @@ class FloatingPoint {
   unsigned before_;
 };
 
-/// How many lanes gain from sharing a step.
-int lanes_for(const PlannedStep& step, int lanes, bool split_all) {
+// What sharing a step costs: two meetings, and moving what the other lanes read and write from one core to another.
+constexpr double kMeetingsNs = 400, kMovedNsPerByte = 0.05, kCyclesPerNs = 3;
+
+/// How many lanes to share a step among: all of them or one, whichever is expected to be quicker.
+int lanes_for(const PlannedStep& step, const void* problem, int lanes, bool split_all) {
   lanes = static_cast<int>(std::min<int64_t>(lanes, step.slices));
-  return lanes;
+  if (lanes <= 1 || split_all) return lanes;
+  double moved = 0;
+  for (const Location& at : step.operands)
+    if (at.place == Place::arena) moved += static_cast<double>(at.bytes);
+  const double alone = step.kernel->cost ? step.kernel->cost(problem) / kCyclesPerNs : 0;
+  // The slowest lane has this many slices.
+  const double share = static_cast<double>((step.slices + lanes - 1) / lanes) / static_cast<double>(step.slices);
+  return alone * share + kMeetingsNs + moved * kMovedNsPerByte * (1 - share) < alone ? lanes : 1;
 }
 
 }  // namespace
@@ -83,7 +93,7 @@ void Session::bind(bool split_all) {
                                                   : nullptr;
       }
       std::memcpy(pointers + planned.operands.size(), step.problem.data(), step.problem.size() * 8);
-      const int lanes = lanes_for(planned, lanes_, split_all);
+      const int lanes = lanes_for(planned, step.problem.data(), lanes_, split_all);
       const bool after_shared = s > 0 && calls[s - 1].lanes > 1;
       const Meeting meeting = lanes > 1 ? (after_shared ? Meeting::all : s > 0 ? Meeting::release : Meeting::none)
                                         : (after_shared ? Meeting::gather : Meeting::none);

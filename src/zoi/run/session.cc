@@ -27,7 +27,7 @@ class FloatingPoint {
 };
 
 // What sharing a step costs: two meetings, and moving what the other lanes read and write from one core to another.
-constexpr double kMeetingsNs = 400, kMovedNsPerByte = 0.05, kCyclesPerNs = 3;
+constexpr double kMeetingsNs = 400, kMovedNsPerByte = 0.3, kCyclesPerNs = 3;
 
 /// How many lanes to share a step among: all of them or one, whichever is expected to be quicker.
 int lanes_for(const PlannedStep& step, const void* problem, int lanes, bool split_all) {

@@ -111,6 +111,7 @@ def _check_external(model: ir.Model, name: str, folder: Path | None) -> None:
     ]
     for tensor in tensors:
         if not isinstance(tensor, ir.ExternalTensor):
+            _check_tensor(tensor, name)
             continue
         where = f"model {name!r}, tensor {tensor.name!r}: its data lies in {str(tensor.location)!r}"
         if folder is None:
@@ -123,6 +124,19 @@ def _check_external(model: ir.Model, name: str, folder: Path | None) -> None:
             found = "no such file" if size < 0 else f"only {size} bytes"
             raise ModelError(f"{where}: {found}.")
         tensor.base_dir = str(folder)
+
+
+def _check_tensor(tensor: ir.TensorProtocol | None, name: str) -> None:
+    """Whether the data has the size that the shape states."""
+    if tensor is None or tensor.dtype == ir.DataType.STRING:
+        return
+    try:
+        tensor.numpy()
+    except Exception as error:
+        raise ModelError(
+            f"model {name!r}, tensor {tensor.name!r}, {tensor.dtype} {list(tensor.shape)}: its data does not fit: "
+            f"{_first_line(error)}."
+        ) from error
 
 
 def _graphs(model: ir.Model) -> Iterator[ir.Graph]:

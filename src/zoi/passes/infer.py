@@ -21,6 +21,7 @@ from zoi.passes.expand import expand, is_native
 SMALL = 4096
 BROADCAST = frozenset({"Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Sum", "Mean"})
 SHAPE_OF_FIRST = frozenset({"PRelu", "GroupNormalization"})
+CONSTANTS = {"value", "value_float", "value_floats", "value_int", "value_ints"}
 COMPARE = frozenset({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor"})
 
 
@@ -61,6 +62,9 @@ class _Walk:
         self.name = model.graph.name or "model"
         self.graph = model.graph
         self.opset = model.graph.opset_imports.get("", 0) or model.graph.opset_imports.get("ai.onnx", 0)
+        self.checker = onnx.checker.C.CheckerContext()
+        self.checker.ir_version = onnx.IR_VERSION
+        self.checker.opset_imports = {"": self.opset}
         self.types: dict[tuple[ir.DataType, tuple[int, ...]], onnx.TypeProto] = {}
         for value in model.graph.initializers.values():
             _describe(value)
@@ -74,6 +78,7 @@ class _Walk:
                 f"model {self.name!r}, node {name_of(node)!r}: operator {node.domain}.{node.op_type}; only ONNX's own "
                 "operators (domain ai.onnx) are supported. Export the model without it."
             )
+        self._check(node)
         if node.op_type == "If" and self._take_branch(node):
             return
         arrays = self._fold(node)
@@ -96,10 +101,31 @@ class _Walk:
                 return
         self._infer(node)
 
+    def _check(self, node: ir.Node) -> None:
+        """Whether the node has the inputs and attributes that its operator asks for; what comes after relies on it."""
+        where = f"model {self.name!r}, node {name_of(node)!r}, operator {node.op_type}"
+        if any(v is not None and v.dtype == ir.DataType.STRING for v in node.inputs):
+            raise UnsupportedOperator(f"{where}: it reads text; numbers are supported. Do this part before the model.")
+        if node.op_type == "Constant":
+            if len(node.attributes) != 1 or not CONSTANTS & set(node.attributes):
+                raise UnsupportedOperator(
+                    f"{where}: attributes {list(node.attributes)}; one of {sorted(CONSTANTS)} is."
+                )
+            return
+        if any(a.type == ir.AttributeType.GRAPH for a in node.attributes.values()):
+            return
+        wrong = None
+        try:
+            onnx.checker.check_node(ir.to_proto(node), self.checker)
+        except onnx.checker.ValidationError as error:
+            wrong = str(error).splitlines()[0].rstrip(".")
+        if wrong is not None:
+            raise ModelError(f"{where}: {wrong}.")
+
     def _take_branch(self, node: ir.Node) -> bool:
         """Moves the chosen branch of an If into the graph around it."""
-        condition = data(node.inputs[0])
-        if condition is None:
+        condition = data(node.inputs[0]) if node.inputs else None
+        if condition is None or condition.size != 1:
             return False
         branch = node.attributes["then_branch" if condition.reshape(-1)[0] else "else_branch"].as_graph()
         assert isinstance(branch, ir.Graph)
@@ -194,6 +220,12 @@ class _Walk:
         values = [v for v in node.inputs if v is not None]
         shapes = [shape_of(v) for v in values]
         out = node.outputs[0]
+        kinds = {v.dtype for v in (values[:1] if node.op_type == "Pow" else values)}
+        if len(kinds) > 1:
+            raise ModelError(
+                f"model {self.name!r}, node {name_of(node)!r}, operator {node.op_type}: inputs of types "
+                f"{', '.join(sorted(map(str, kinds)))}; they must be of one type."
+            )
         unary = node.op_type in UNARY or node.op_type in SHAPE_OF_FIRST
         try:
             shape = shapes[0] if unary else np.broadcast_shapes(*shapes)
@@ -216,7 +248,7 @@ class _Walk:
 
 def _describe(value: ir.Value) -> None:
     """Takes an initializer's shape and type from its data."""
-    if value.const_value is not None:
+    if value.const_value is not None and value.const_value.dtype != ir.DataType.STRING:
         value.shape = ir.Shape(value.const_value.numpy().shape)
         value.dtype = value.const_value.dtype
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 
 import onnx_ir as ir
 
+from zoi.errors import ModelError
+from zoi.graph.edit import name_of
 from zoi.passes.standard import arithmetic, linear, rows, shape
 
 Rule = Callable[[ir.Node], None]
@@ -78,7 +80,13 @@ def standardise(model: ir.Model) -> None:
     for node in list(model.graph):
         if node.domain != "":
             continue
-        if node.op_type in RULES:
-            RULES[node.op_type](node)
-        elif node.op_type in BY_OPSET:
-            BY_OPSET[node.op_type](node, opset)
+        try:
+            if node.op_type in RULES:
+                RULES[node.op_type](node)
+            elif node.op_type in BY_OPSET:
+                BY_OPSET[node.op_type](node, opset)
+        except (ValueError, TypeError, IndexError, ArithmeticError, AssertionError) as error:
+            raise ModelError(
+                f"model {model.graph.name!r}, node {name_of(node)!r}, operator {node.op_type}: its attributes and "
+                f"inputs do not fit each other: {error}."
+            ) from error

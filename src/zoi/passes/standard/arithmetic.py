@@ -61,6 +61,8 @@ def clip(node: ir.Node) -> None:
         attr = node.attributes.get(name)
         value = optional(node, index)
         bounds.append(number(node, attr.as_float(), x, name) if attr is not None else value)
+    if any(bound is not None and math.prod(shape_of(bound)) != 1 for bound in bounds):
+        raise ValueError("bounds that are no scalars")
     low, high = bounds
     if scalar(low) is not None and dtype_of(x) == ir.DataType.FLOAT and scalar(low) <= -3.4e38:  # type: ignore[operator]
         low = None

@@ -44,6 +44,16 @@ def auto_pads(node: ir.Node, size: list[int], kernel: list[int], strides: list[i
     return begins + ends
 
 
+def check_window(x: ir.Value, kernel: list[int], strides: list[int], dilations: list[int], pads: list[int]) -> None:
+    """Raises ValueError unless a window's attributes have as many numbers as the image has dimensions."""
+    spatial = rank_of(x) - 2
+    lengths = [len(kernel), len(strides), len(dilations), len(pads) / 2]
+    if spatial < 1 or any(n != spatial for n in lengths):
+        raise ValueError(
+            f"an input of rank {rank_of(x)} with kernel {kernel}, strides {strides}, dilations {dilations}, pads {pads}"
+        )
+
+
 def conv(node: ir.Node) -> None:
     """Conv: explicit attributes. Images of rank 3 stay so."""
     x, w = required(node), required(node, 1)
@@ -51,6 +61,7 @@ def conv(node: ir.Node) -> None:
     strides = ints_attr(node, "strides") or [1] * spatial
     dilations = ints_attr(node, "dilations") or [1] * spatial
     pads = auto_pads(node, list(shape_of(x)[2:]), list(shape_of(w)[2:]), strides, dilations)
+    check_window(x, list(shape_of(w)[2:]), strides, dilations, pads)
     y = make(
         node, "Conv", [x, w, optional(node, 2)], shape_of(node.outputs[0]), domain="zoi", suffix="",
         strides=strides, dilations=dilations, pads=pads, group=int_attr(node, "group", 1),
@@ -76,6 +87,7 @@ def conv_transpose(node: ir.Node) -> None:
             begins.append(small if mode == "SAME_UPPER" else large)
             ends.append(large if mode == "SAME_UPPER" else small)
         pads = begins + ends
+    check_window(x, list(shape_of(w)[2:]), strides, dilations, pads)
     y = make(
         node, "ConvTranspose", [x, w, optional(node, 2)], shape_of(out), suffix="", strides=strides,
         dilations=dilations, pads=pads, output_padding=extra, group=int_attr(node, "group", 1),
@@ -89,6 +101,8 @@ def batch_norm(node: ir.Node) -> None:
     gamma, beta, mean, var = (data(v) for v in node.inputs[1:5])
     if gamma is None or beta is None or mean is None or var is None:
         return
+    if rank_of(x) > 1 and any(a.shape != (shape_of(x)[1],) for a in (gamma, beta, mean, var)):
+        raise ValueError(f"{shape_of(x)[1]} channels with parameters of shapes {gamma.shape}, {beta.shape}")
     gain = gamma.astype(np.float64) / np.sqrt(var.astype(np.float64) + float_attr(node, "epsilon", 1e-5))
     shift = beta - mean * gain
     shape = (-1, *[1] * (rank_of(x) - 2)) if rank_of(x) > 1 else (-1,)

@@ -24,7 +24,7 @@ from zoi.graph.edit import (
     substitute,
 )
 from zoi.passes.evaluate import axes_of
-from zoi.passes.standard.linear import auto_pads
+from zoi.passes.standard.linear import auto_pads, check_window
 from zoi.passes.standard.shape import permute
 
 # In the order of kernels/reduce/reduce.h.
@@ -116,6 +116,8 @@ def reduce(node: ir.Node) -> None:
             return
         axes = sorted(a % rank for a in given) if given else list(range(rank))
     shape = shape_of(x)
+    if len(set(axes)) != len(axes) or rank_of(out) != (rank if int_attr(node, "keepdims", 1) else rank - len(axes)):
+        raise ValueError(f"axes {axes} of an input of rank {rank}")
     if node.op_type in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd") and all(
         shape[a] == 1 for a in axes
     ):
@@ -166,6 +168,7 @@ def pool(node: ir.Node) -> None:
     strides = ints_attr(node, "strides") or [1] * spatial
     dilations = ints_attr(node, "dilations") or [1] * spatial
     pads = auto_pads(node, size, kernel, strides, dilations)
+    check_window(x, kernel, strides, dilations, pads)
     include = int_attr(node, "count_include_pad")
     if len(node.outputs) > 1 and (node.outputs[1].uses() or node.outputs[1].is_graph_output()):
         return

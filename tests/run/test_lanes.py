@@ -1,6 +1,7 @@
 """Lanes: the same bits on any number of them, on the cores that were asked for, and no harm after a fork."""
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -177,6 +178,20 @@ def test_affinity_limits_the_lanes():
         print(session.lanes)
     """
     assert run_in_child(code) == ["1"]
+
+
+@two_cores
+@pytest.mark.skipif(shutil.which("taskset") is None, reason="no taskset")
+def test_taskset_limits_the_lanes():
+    code = """if 1:
+        plan = _native.Plan(mlp((512, 512, 512)))
+        print(_native.Session(plan, lanes=2).lanes)
+        try:
+            _native.Session(plan, cores=[0, 4095])
+        except ValueError as error:
+            print("refused")
+    """
+    assert run_in_child(code, before=["taskset", "-c", str(CORES[0])]) == ["1", "refused"]
 
 
 @two_cores

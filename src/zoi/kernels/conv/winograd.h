@@ -184,11 +184,12 @@ ZOI_INLINE void untransform_tile(const ConvArgs& args, const Epilogue& e, const 
     for (int i = 0; i < height; i++) {
       V v = add(out[i], bias);
       if (args.residual != nullptr) v = add(v, load(residual + i * p.r_row + j * p.r_pixel, lanes));
-      v = min_second(high, max_second(low, v));
-      if (count == kWidth)  // a masked store is slow where it is microcode
+      v = e.swish ? mul(v, min_second(high, max_second(low, fma(v, set1(e.slope), set1(e.offset)))))
+                  : min_second(high, max_second(low, v));
+      if (count == kWidth)
         store(to + i * p.y_row + j * p.y_pixel, v);
       else
-        store(to + i * p.y_row + j * p.y_pixel, v, lanes);
+        store_first(to + i * p.y_row + j * p.y_pixel, v, count);
     }
   }
 }

@@ -35,6 +35,8 @@ template <int MR, int NV>
   }
 }
 
+inline constexpr int64_t kLargeFloats = int64_t{1} << 16;
+
 /// Lanes share the groups where there are enough of them, else the rows.
 ZOI_INLINE bool by_rows(const GemmProblem& p) { return p.m / kTileRows<2> > columns_of(p.n).groups; }
 ZOI_INLINE int64_t gemm_slices(const GemmProblem& p) { return by_rows(p) ? p.m / kTileRows<2> : columns_of(p.n).groups; }
@@ -50,12 +52,18 @@ ZOI_INLINE void gemm(const GemmArgs& args, Lane lane) {
     rows = {share.begin * kTileRows<2>, lane.index + 1 == lane.count ? p.m : share.end * kTileRows<2>};
   else
     groups = share;
+  const bool large = packed_floats(p.k, p.n) > kLargeFloats;
   for (int64_t g = groups.begin; g < groups.end; g++) {
     const int vectors = group_vectors(c, g);
     const int64_t columns = p.n - g * 2 * kWidth - (vectors - 1) * kWidth;
     const int last = static_cast<int>(columns < kWidth ? columns : kWidth);
+    // Where b comes from beyond L2, the next group is fetched while this one is used.
+    const char* next = reinterpret_cast<const char*>(args.b + group_offset(p.k, g + 1));
+    const int64_t ahead = large && g + 1 < groups.end ? p.k * group_vectors(c, g + 1) * kWidth * 4 : 0;
+    const int64_t lines_of_row = ahead > 0 ? ahead / 64 / (rows.end - rows.begin) + 1 : 0;
     for (int64_t i = rows.begin; i < rows.end;) {
       const int64_t count = next_rows(rows.end - i, tile_rows(vectors));
+      for (int64_t line = 0; line < count * lines_of_row; line++, next += 64) __builtin_prefetch(next, 0, 2);
       with_tile(count, vectors, [&]<int MR, int NV>() { gemm_tile<MR, NV>(args, e, i, g, last); });
       i += count;
     }

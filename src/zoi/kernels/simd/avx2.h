@@ -26,6 +26,21 @@ ZOI_INLINE V load(const float* p) { return _mm256_loadu_ps(p); }
 ZOI_INLINE V load(const float* p, M m) { return _mm256_maskload_ps(p, _mm256_castps_si256(m.v)); }
 ZOI_INLINE void store(float* p, V v) { _mm256_storeu_ps(p, v); }
 ZOI_INLINE void store(float* p, V v, M m) { _mm256_maskstore_ps(p, _mm256_castps_si256(m.v), v); }
+/// The first n lanes, 0 < n < kWidth, without a masked store, which is microcode on AMD.
+ZOI_INLINE void store_first(float* p, V v, int n) {
+  __m128 part = _mm256_castps256_ps128(v);
+  if (n & 4) {
+    _mm_storeu_ps(p, part);
+    part = _mm256_extractf128_ps(v, 1);
+    p += 4;
+  }
+  if (n & 2) {
+    _mm_storel_pi(reinterpret_cast<__m64*>(p), part);
+    part = _mm_movehl_ps(part, part);
+    p += 2;
+  }
+  if (n & 1) _mm_store_ss(p, part);
+}
 ZOI_INLINE V set1(float x) { return _mm256_set1_ps(x); }
 ZOI_INLINE V broadcast(const float* p) { return _mm256_broadcast_ss(p); }
 ZOI_INLINE V zero() { return _mm256_setzero_ps(); }

@@ -22,6 +22,7 @@ ZOI_INLINE V load(const float* p) { return _mm512_loadu_ps(p); }
 ZOI_INLINE V load(const float* p, M m) { return _mm512_maskz_loadu_ps(m, p); }
 ZOI_INLINE void store(float* p, V v) { _mm512_storeu_ps(p, v); }
 ZOI_INLINE void store(float* p, V v, M m) { _mm512_mask_storeu_ps(p, m, v); }
+ZOI_INLINE void store_first(float* p, V v, int n) { store(p, v, first(n)); }
 ZOI_INLINE V set1(float x) { return _mm512_set1_ps(x); }
 ZOI_INLINE V broadcast(const float* p) { return _mm512_set1_ps(*p); }
 ZOI_INLINE V zero() { return _mm512_setzero_ps(); }

@@ -49,18 +49,25 @@ struct False {
   constexpr operator bool() const { return false; }
 };
 
-/// What happens to a tile's sums: bias, residual, activation. `low` and `high` clamp (none and relu are clamps too);
-/// `act` other than those, and a residual after it, are applied in a second pass over the stored tile.
+/// What happens to a tile's sums: bias, residual, activation. `low` and `high` clamp (none and relu are clamps too), or
+/// with `swish` they clamp the factor slope v + offset of v. Other activations, and a residual after any, are applied in
+/// a second pass over the stored tile.
 struct Epilogue {
   const float* bias;  // of the tile's first column, or null
   float low, high;
   float alpha;
+  bool swish;
+  float slope, offset;
 };
-ZOI_INLINE bool is_clamp(int64_t act) { return act == kActNone || act == kActRelu || act == kActClip; }
+/// Whether the activation is applied before the store, rather than in a second pass.
+ZOI_INLINE bool is_clamp(int64_t act) {
+  return act == kActNone || act == kActRelu || act == kActClip || act == kActHardSwish;
+}
 ZOI_INLINE Epilogue epilogue_of(int64_t act, double p0, double p1) {
   const float infinity = __builtin_inff();
+  if (act == kActHardSwish) return {nullptr, 0.0f, 1.0f, 1.0f, true, static_cast<float>(p0), static_cast<float>(p1)};
   const float low = act == kActRelu ? 0.0f : act == kActClip ? static_cast<float>(p0) : -infinity;
-  return {nullptr, low, act == kActClip ? static_cast<float>(p1) : infinity, 1.0f};
+  return {nullptr, low, act == kActClip ? static_cast<float>(p1) : infinity, 1.0f, false, 0.0f, 0.0f};
 }
 
 /// acc += rows[i][0..k) times b[k][NV * W] (`step` floats between rows of b). U sums of each kind run side by side,
@@ -114,8 +121,8 @@ template <int MR, int NV, int U>
 ZOI_INLINE void finish(V (&acc)[U][MR][NV], const Epilogue& e, const float* const* residual, float* const* out,
                        int lanes) {
   const V low = set1(e.low), high = set1(e.high), alpha = set1(e.alpha);
-  // Masked stores are slow where they are microcode (AMD, AVX2), so whole vectors do without.
-  const auto store_all = [&](auto whole) __attribute__((always_inline)) {
+  const V slope = set1(e.slope), offset = set1(e.offset);
+  const auto store_all = [&](auto whole, auto swish) __attribute__((always_inline)) {
     const M last = first(lanes);
     const auto get = [&](const float* from, int v) __attribute__((always_inline)) {
       return whole || v + 1 < NV ? load(from + v * kWidth) : load(from + v * kWidth, last);
@@ -132,17 +139,20 @@ ZOI_INLINE void finish(V (&acc)[U][MR][NV], const Epilogue& e, const float* cons
         for (int u = 1; u < U; u++) sum = add(sum, acc[u][i][v]);
         sum = fma(sum, alpha, bias[v]);
         if (residual != nullptr) sum = add(sum, get(residual[i], v));
-        sum = min_second(high, max_second(low, sum));
+        if (swish)
+          sum = mul(sum, min_second(high, max_second(low, fma(sum, slope, offset))));
+        else
+          sum = min_second(high, max_second(low, sum));
         if (whole || v + 1 < NV)
           store(out[i] + v * kWidth, sum);
         else
-          store(out[i] + v * kWidth, sum, last);
+          store_first(out[i] + v * kWidth, sum, lanes);
       }
   };
   if (lanes == kWidth)
-    store_all(True{});
+    e.swish ? store_all(True{}, True{}) : store_all(True{}, False{});
   else
-    store_all(False{});
+    e.swish ? store_all(False{}, True{}) : store_all(False{}, False{});
 }
 
 /// The second pass over `count` stored rows of `n` columns: out = act(out) + residual.
@@ -154,7 +164,10 @@ ZOI_INLINE void finish(V (&acc)[U][MR][NV], const Epilogue& e, const float* cons
         const M lanes = first(static_cast<int>(n - j < kWidth ? n - j : kWidth));
         V v = activate<tag.value>(load(out[i] + j, lanes), set1(p0), set1(p1));
         if (residual != nullptr) v = add(v, load(residual[i] + j, lanes));
-        store(out[i] + j, v, lanes);
+        if (n - j >= kWidth)
+          store(out[i] + j, v);
+        else
+          store_first(out[i] + j, v, static_cast<int>(n - j));
       }
     });
 }

@@ -14,6 +14,7 @@
 //   V, VI, M        kWidth floats, kWidth int32, a mask; kRegisters says how many V a kernel may keep
 //   first(n)        the mask of the first n lanes
 //   load, store     unaligned; with a mask, lanes outside it are neither read nor written (and load as 0)
+//   store_first(p, v, n)   the first n lanes, by whatever is fastest on the ISA
 //   fma, fnma       a*b + c, c - a*b
 //   max_second, min_second   if either is NaN the SECOND operand is returned, as the instruction does
 //   select(m, yes, no), less, less_equal, equal, unordered (either is NaN)

@@ -199,6 +199,9 @@ def conv_transpose(ctx: Context, node: ir.Node) -> None:
     per_group = weights.reshape(groups, weights.shape[0] // groups, *weights.shape[1:])
     weights = per_group.transpose(0, 2, 1, 3, 4).reshape(-1, weights.shape[0] // groups, *weights.shape[2:])
     weights = _dilate(weights, dilation)
+    if weights.shape[2:] == stride and (top, left) == (0, 0) and groups == 1 and y.strides[3] == y.shape[1]:
+        if y.shape[2:] == (x.shape[2] * stride[0], x.shape[3] * stride[1]):
+            return _blocks(ctx, node, x, weights, bias, y, stride)
     for py in range(min(stride[0], y.shape[2])):
         taps_y, pad_y = _phase(weights.shape[2], stride[0], top, py)
         for px in range(min(stride[1], y.shape[3])):
@@ -216,6 +219,27 @@ def conv_transpose(ctx: Context, node: ir.Node) -> None:
                 ctx, name_of(node), source, part, bias, None, target,
                 groups=groups, stride=(1, 1), dilation=(1, 1), pad=pads, epilogue=activation(node),
             )  # fmt: skip
+
+
+def _blocks(
+    ctx: Context, node: ir.Node, x: Tensor, weights: np.ndarray[Any, Any], bias: Any, y: Tensor, stride: Pair
+) -> None:
+    """A kernel as large as its stride: each input pixel makes a block of its own, a row of it in one product."""
+    channels, depth = weights.shape[:2]
+    wide = stride[1] * channels
+    for py in range(stride[0]):
+        row = replace(
+            y,
+            offset=y.offset + py * y.strides[2],
+            shape=(y.shape[0], wide, *x.shape[2:]),
+            strides=(y.strides[0], 1, stride[0] * y.strides[2], wide),
+        )
+        part = weights[:, :, py].transpose(2, 0, 1).reshape(wide, depth, 1, 1)
+        tiled = None if bias is None else np.tile(bias, stride[1])
+        emit_conv(
+            ctx, name_of(node), x, part, tiled, None, row,
+            groups=1, stride=(1, 1), dilation=(1, 1), pad=(0, 0), epilogue=activation(node),
+        )  # fmt: skip
 
 
 def _skip_rows(x: Tensor, axis: int, pads: Pair) -> Tensor:

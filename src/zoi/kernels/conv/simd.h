@@ -125,16 +125,18 @@ template <int MR, int NV>
     w += t.length * NV * kWidth;
     inputs += t.stride;
   }
-  float* out[MR];
-  const float* residual[MR];
-#pragma GCC unroll 16
-  for (int i = 0; i < MR; i++) {
-    out[i] = t.outputs[i] + column;
-    residual[i] = t.residuals == nullptr ? nullptr : t.residuals[i] + column;
+  const auto residual = [&](int i) __attribute__((always_inline)) { return t.residuals[i] + column; };
+  const auto out = [&](int i) __attribute__((always_inline)) { return t.outputs[i] + column; };
+  finish(acc, e, t.residuals != nullptr && !t.after, residual, out, last);
+  if (t.act != kActNone || t.after) {
+    float* stored[MR];
+    const float* added[MR];
+    for (int i = 0; i < MR; i++) {
+      stored[i] = out(i);
+      added[i] = t.after ? residual(i) : nullptr;
+    }
+    activate_rows(stored, t.after ? added : nullptr, MR, t.columns, t.act, t.p0, t.p1);
   }
-  finish(acc, e, t.residuals == nullptr || t.after ? nullptr : residual, out, last);
-  if (t.act != kActNone || t.after)
-    activate_rows(out, t.after ? residual : nullptr, MR, t.columns, t.act, t.p0, t.p1);
 }
 
 ZOI_INLINE void copy_floats(float* to, const float* from, int64_t count) {

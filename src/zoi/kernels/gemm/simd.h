@@ -1,41 +1,94 @@
-// gemm in float32 vectors. B is packed in groups of columns (simd/tile.h). Group by group, all rows of A pass by while
-// the group stays in cache, so B, which may come from memory, is read once.
+// gemm in float32 vectors. B is packed in groups of columns (simd/tile.h), each of which meets the rows of A while it is
+// in cache.
 #pragma once
 
 #include "gemm.h"
 
 namespace zoi::ZOI_ISA {
 
+struct GemmTile {
+  const float* a;
+  int64_t a_row;
+  const float* b;
+  int64_t k;
+  float* c;
+  int64_t c_row;
+  const float* residual;  // or null
+  int64_t r_row;
+  bool second_pass, after;  // activation in a second pass; residual after it
+};
+
 /// c[MR][group] of one register tile.
 template <int MR, int NV>
-[[gnu::noinline]] static void gemm_tile(const GemmArgs& args, const Epilogue& e, int64_t row, int64_t group, int last) {
-  const GemmProblem& p = args.problem;
-  const int64_t column = group * 2 * kWidth;
+[[gnu::noinline]] static void gemm_tile(const GemmTile& t, const Epilogue& e, int lanes) {
   constexpr int U = kUnroll<MR, NV>;
   const float* rows[MR];
-  float* out[MR];
-  const float* residual[MR];
 #pragma GCC unroll 16
-  for (int i = 0; i < MR; i++) {
-    rows[i] = args.a + (row + i) * p.a_row;
-    out[i] = args.c + (row + i) * p.c_row + column;
-    residual[i] = args.residual + (row + i) * p.r_row + column;
-  }
+  for (int i = 0; i < MR; i++) rows[i] = t.a + i * t.a_row;
   V acc[U][MR][NV];
   clear(acc);
-  multiply<MR, NV, U>(acc, rows, args.b + group_offset(p.k, group), NV * kWidth, p.k);
-  Epilogue here = e;
-  if (here.bias != nullptr) here.bias += column;
-  const bool clamp = is_clamp(p.act), after = p.residual_after != 0 && args.residual != nullptr;
-  finish(acc, here, args.residual == nullptr || after ? nullptr : residual, out, last);
-  if (!clamp || after) {
-    const int64_t left = p.n - column, width = left < NV * kWidth ? left : NV * kWidth;
-    activate_rows(out, after ? residual : nullptr, MR, width, clamp ? kActNone : p.act, static_cast<float>(p.act_p0),
+  multiply<MR, NV, U>(acc, rows, t.b, NV * kWidth, t.k);
+  const auto residual = [&](int i) __attribute__((always_inline)) { return t.residual + i * t.r_row; };
+  const auto out = [&](int i) __attribute__((always_inline)) { return t.c + i * t.c_row; };
+  finish(acc, e, t.residual != nullptr && !t.after, residual, out, lanes);
+}
+
+/// The activation, and the residual after it, of `count` rows of `columns` stored elements.
+[[gnu::noinline, maybe_unused]] static void gemm_second_pass(const GemmProblem& p, const GemmTile& t, int64_t count,
+                                                             int64_t columns) {
+  const int64_t act = is_clamp(p.act) ? static_cast<int64_t>(kActNone) : p.act;
+  for (int64_t i = 0; i < count; i++) {
+    float* out[1] = {t.c + i * t.c_row};
+    const float* residual[1] = {t.residual + i * t.r_row};
+    activate_rows(out, t.after ? residual : nullptr, 1, columns, act, static_cast<float>(p.act_p0),
                   static_cast<float>(p.act_p1));
   }
 }
 
 inline constexpr int64_t kLargeFloats = int64_t{1} << 16;
+
+/// Rows of a that fill half of L1, in whole tiles.
+ZOI_INLINE int64_t block_rows(const GemmProblem& p) {
+  const int64_t rows = 4096 / (p.k > 0 ? p.k : 1) / 12 * 12;
+  return rows < 24 ? 24 : rows;
+}
+
+/// One group of columns for these rows; with `fetch`, the next group is brought near meanwhile.
+ZOI_INLINE void gemm_group(const GemmArgs& args, const Epilogue& epilogue, Columns c, int64_t g, Range rows,
+                           bool fetch) {
+  const GemmProblem& p = args.problem;
+  const int vectors = group_vectors(c, g);
+  const int64_t column = g * 2 * kWidth, left = p.n - column;
+  const int64_t columns = left < vectors * kWidth ? left : vectors * kWidth;
+  const int lanes = static_cast<int>(columns - (vectors - 1) * kWidth);
+  const char* next = reinterpret_cast<const char*>(args.b + group_offset(p.k, g + 1));
+  const int64_t lines_of_row =
+      fetch ? p.k * group_vectors(c, g + 1) * kWidth * 4 / 64 / (rows.end - rows.begin) + 1 : 0;
+  Epilogue e = epilogue;
+  if (e.bias != nullptr) e.bias += column;
+  GemmTile t;
+  t.a = args.a + rows.begin * p.a_row;
+  t.a_row = p.a_row;
+  t.b = args.b + group_offset(p.k, g);
+  t.k = p.k;
+  t.c = args.c + rows.begin * p.c_row + column;
+  t.c_row = p.c_row;
+  t.residual = args.residual == nullptr ? nullptr : args.residual + rows.begin * p.r_row + column;
+  t.r_row = p.r_row;
+  t.after = p.residual_after != 0 && args.residual != nullptr;
+  t.second_pass = !is_clamp(p.act) || t.after;
+  const int64_t most = tile_rows(vectors);
+  for (int64_t i = rows.begin; i < rows.end;) {
+    const int64_t count = rows.end - i >= 2 * most ? most : next_rows(rows.end - i, most);
+    for (int64_t line = 0; line < count * lines_of_row; line++, next += 64) __builtin_prefetch(next, 0, 2);
+    with_tile(count, vectors, [&]<int MR, int NV>() { gemm_tile<MR, NV>(t, e, lanes); });
+    if (t.second_pass) gemm_second_pass(p, t, count, columns);
+    i += count;
+    t.a += count * t.a_row;
+    t.c += count * t.c_row;
+    if (t.residual != nullptr) t.residual += count * t.r_row;
+  }
+}
 
 /// Lanes share the groups where there are enough of them, else the rows.
 ZOI_INLINE bool by_rows(const GemmProblem& p) { return p.m / kTileRows<2> > columns_of(p.n).groups; }
@@ -52,21 +105,13 @@ ZOI_INLINE void gemm(const GemmArgs& args, Lane lane) {
     rows = {share.begin * kTileRows<2>, lane.index + 1 == lane.count ? p.m : share.end * kTileRows<2>};
   else
     groups = share;
+  // A large b passes through the cache once, all rows at a time; a small one stays there, and blocks of rows pass by.
   const bool large = packed_floats(p.k, p.n) > kLargeFloats;
-  for (int64_t g = groups.begin; g < groups.end; g++) {
-    const int vectors = group_vectors(c, g);
-    const int64_t columns = p.n - g * 2 * kWidth - (vectors - 1) * kWidth;
-    const int last = static_cast<int>(columns < kWidth ? columns : kWidth);
-    // Where b comes from beyond L2, the next group is fetched while this one is used.
-    const char* next = reinterpret_cast<const char*>(args.b + group_offset(p.k, g + 1));
-    const int64_t ahead = large && g + 1 < groups.end ? p.k * group_vectors(c, g + 1) * kWidth * 4 : 0;
-    const int64_t lines_of_row = ahead > 0 ? ahead / 64 / (rows.end - rows.begin) + 1 : 0;
-    for (int64_t i = rows.begin; i < rows.end;) {
-      const int64_t count = next_rows(rows.end - i, tile_rows(vectors));
-      for (int64_t line = 0; line < count * lines_of_row; line++, next += 64) __builtin_prefetch(next, 0, 2);
-      with_tile(count, vectors, [&]<int MR, int NV>() { gemm_tile<MR, NV>(args, e, i, g, last); });
-      i += count;
-    }
+  const int64_t block = large ? rows.end - rows.begin : block_rows(p);
+  for (int64_t row = rows.begin; row < rows.end; row += block) {
+    const Range part = {row, row + block < rows.end ? row + block : rows.end};
+    for (int64_t g = groups.begin; g < groups.end; g++)
+      gemm_group(args, e, c, g, part, large && g + 1 < groups.end);
   }
 }
 
@@ -81,15 +126,15 @@ template <int NV>
 [[gnu::noinline]] static void gemm_row_tile(const GemmArgs& args, const Epilogue& e, int64_t column, int lanes) {
   constexpr int U = kRowUnroll<NV>;
   const float* rows[1] = {args.a};
-  float* out[1] = {args.c + column};
-  const float* residual[1] = {args.residual + column};
   V acc[U][1][NV];
   clear(acc);
   multiply<1, NV, U>(acc, rows, args.b + column * args.problem.k, NV * kWidth, args.problem.k);
   const bool add = args.residual != nullptr && !args.problem.residual_after;
   Epilogue here = e;
   if (here.bias != nullptr) here.bias += column;
-  finish(acc, here, add ? residual : nullptr, out, lanes);
+  const auto residual = [&](int) __attribute__((always_inline)) { return args.residual + column; };
+  const auto out = [&](int) __attribute__((always_inline)) { return args.c + column; };
+  finish(acc, here, add, residual, out, lanes);
 }
 
 template <int NV, class F>

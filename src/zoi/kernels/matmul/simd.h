@@ -36,7 +36,9 @@ template <int MR, int NV>
   V acc[U][MR][NV];
   clear(acc);
   multiply<MR, NV, U>(acc, rows, t.b, t.step, t.k);
-  finish(acc, e, t.has_add ? t.add : nullptr, t.out, last);
+  const auto add = [&](int i) __attribute__((always_inline)) { return t.add[i]; };
+  const auto out = [&](int i) __attribute__((always_inline)) { return t.out[i]; };
+  finish(acc, e, t.has_add, add, out, last);
   if (!is_clamp(p.act))
     activate_rows(t.out, nullptr, MR, t.columns, p.act, static_cast<float>(p.act_p0), static_cast<float>(p.act_p1));
 }

@@ -116,9 +116,10 @@ ZOI_INLINE void clear(V (&acc)[U][MR][NV]) {
       for (int v = 0; v < NV; v++) acc[u][i][v] = zero();
 }
 
-/// Stores clamp(alpha acc + bias + residual). The last of the NV vectors has `lanes` lanes.
-template <int MR, int NV, int U>
-ZOI_INLINE void finish(V (&acc)[U][MR][NV], const Epilogue& e, const float* const* residual, float* const* out,
+/// Stores clamp(alpha acc + bias + residual). The last of the NV vectors has `lanes` lanes. out(i) and residual(i) are
+/// where row i starts; there are residuals only with `add_residual`.
+template <int MR, int NV, int U, class Residual, class Out>
+ZOI_INLINE void finish(V (&acc)[U][MR][NV], const Epilogue& e, bool add_residual, Residual residual, Out out,
                        int lanes) {
   const V low = set1(e.low), high = set1(e.high), alpha = set1(e.alpha);
   const V slope = set1(e.slope), offset = set1(e.offset);
@@ -138,15 +139,15 @@ ZOI_INLINE void finish(V (&acc)[U][MR][NV], const Epilogue& e, const float* cons
 #pragma GCC unroll 8
         for (int u = 1; u < U; u++) sum = add(sum, acc[u][i][v]);
         sum = fma(sum, alpha, bias[v]);
-        if (residual != nullptr) sum = add(sum, get(residual[i], v));
+        if (add_residual) sum = add(sum, get(residual(i), v));
         if (swish)
           sum = mul(sum, min_second(high, max_second(low, fma(sum, slope, offset))));
         else
           sum = min_second(high, max_second(low, sum));
         if (whole || v + 1 < NV)
-          store(out[i] + v * kWidth, sum);
+          store(out(i) + v * kWidth, sum);
         else
-          store_first(out[i] + v * kWidth, sum, lanes);
+          store_first(out(i) + v * kWidth, sum, lanes);
       }
   };
   if (lanes == kWidth)
@@ -158,18 +159,24 @@ ZOI_INLINE void finish(V (&acc)[U][MR][NV], const Epilogue& e, const float* cons
 /// The second pass over `count` stored rows of `n` columns: out = act(out) + residual.
 [[gnu::noinline, maybe_unused]] static void activate_rows(float* const* out, const float* const* residual, int count,
                                                           int64_t n, int64_t act, float p0, float p1) {
-  for (int i = 0; i < count; i++)
-    with_activation(act, [&](auto tag) __attribute__((always_inline)) {
-      for (int64_t j = 0; j < n; j += kWidth) {
-        const M lanes = first(static_cast<int>(n - j < kWidth ? n - j : kWidth));
+  with_activation(act, [&](auto tag) __attribute__((always_inline)) {
+    for (int i = 0; i < count;) {
+      // Rows that follow each other in memory are one.
+      int rows = 1;
+      while (residual == nullptr && i + rows < count && out[i + rows] == out[i] + rows * n) rows++;
+      for (int64_t j = 0, end = rows * n; j < end; j += kWidth) {
+        const int64_t left = end - j;
+        const M lanes = first(static_cast<int>(left < kWidth ? left : kWidth));
         V v = activate<tag.value>(load(out[i] + j, lanes), set1(p0), set1(p1));
         if (residual != nullptr) v = add(v, load(residual[i] + j, lanes));
-        if (n - j >= kWidth)
+        if (left >= kWidth)
           store(out[i] + j, v);
         else
-          store_first(out[i] + j, v, static_cast<int>(n - j));
+          store_first(out[i] + j, v, static_cast<int>(left));
       }
-    });
+      i += rows;
+    }
+  });
 }
 
 /// Rows of the next tile: `left` rows in tiles of at most `most`, as even as possible.

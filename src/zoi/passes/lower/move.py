@@ -78,7 +78,7 @@ def concat(ctx: Context, node: ir.Node) -> None:
         part = ctx.tensor(value)
         target = whole.slice(axis, start, part.shape[axis])
         start += part.shape[axis]
-        if part != target:
+        if not part.is_same_memory(target):
             ctx.copy(name, part, target)
 
 

@@ -44,6 +44,12 @@ class Tensor:
         """Whether the elements lie row-major without gaps."""
         return _is_dense(self.shape, self.strides, range(len(self.shape)))
 
+    def is_same_memory(self, other: Tensor) -> bool:
+        """Whether both walk the same elements in the same way; strides of size-1 dimensions do not matter."""
+        walks = zip(self.shape, self.strides, other.strides, strict=True)
+        place = (self.buffer, self.offset, self.shape) == (other.buffer, other.offset, other.shape)
+        return place and all(n <= 1 or a == b for n, a, b in walks)
+
     @property
     def order(self) -> Shape:
         """Dimensions from the outermost to the innermost in memory; ties and size-1 dimensions keep their place."""

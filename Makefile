@@ -11,7 +11,7 @@ PYTHON_CODE := src tests examples benchmarks
 CPP_CODE = $(shell git ls-files '*.cc' '*.h' '*.c')
 say = @printf '\033[1m==> %s\033[0m\n' '$(1)'
 
-.PHONY: demo test dev bench table lint format clean
+.PHONY: demo test test-gpu dev bench table lint format clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -21,6 +21,12 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(call say,tests)
 	@$(BIN)/python -m pytest -q -n auto
+
+# Needs an NVIDIA GPU; says so and succeeds where there is none.
+test-gpu: $(VENV)/.test
+	@$(PIP) --no-build-isolation --editable '.[gpu]'
+	@$(BIN)/python -m pytest -q tests/gpu
+	@$(BIN)/python benchmarks/gpu.py
 
 dev: $(VENV)/.test
 

@@ -15,6 +15,9 @@ PYTHON = {
     "passes": {"graph", "errors", "_native"},
     "plan": {"_native", "errors"},
     "report": set(),
+    "device": {"_cuda", "errors"},
+    "kernels": {"device", "_cuda"},
+    "lab": {"device", "kernels", "_cuda", "errors"},
     "bench": {"bench", "plan", "session", "errors", "report", ""},
 }
 # Folder -> folders that it may include (C++). Every family of kernels is a room of its own.

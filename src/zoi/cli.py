@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 import zoi
+from zoi.lab.cli import app as lab_app
 
 if TYPE_CHECKING:
     from zoi.bench.run import Progress, Report
@@ -24,6 +25,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(lab_app, name="lab")
 out, err = Console(), Console(stderr=True)
 
 Shape = Annotated[list[str] | None, typer.Option("--shape", metavar="NAME=1,3,224,224", help="Shape of an open input.")]

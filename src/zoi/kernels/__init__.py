@@ -1,0 +1,1 @@
+"""Kernel families: one folder a meaning, its variants side by side."""

@@ -94,6 +94,13 @@ def test_dilation(dilation: Pair, stride: Pair) -> None:
     compare(image(1, 12, 15, 20), (3, 3), stride, dilation, pad=dilation)
 
 
+@pytest.mark.parametrize(("c", "width"), [(512, 14), (512, 9), (256, 33), (504, 7)])
+@pytest.mark.parametrize("stride", [(1, 1), (2, 2)])
+def test_pixels_a_power_of_two_apart(c: int, width: int, stride: Pair) -> None:
+    compare(image(2, 9, width, c), (3, 3), stride, pad=(1, 1))
+    compare(image(1, 9, width, 500, gap=12), (5, 5), stride, (2, 1), pad=(4, 2))
+
+
 def test_windows_that_miss_the_image_give_the_bias() -> None:
     compare(image(1, 2, 3, 16), (3, 3), pad=(6, 5), out=(14, 17))
     compare(image(1, 2, 3, 11), (3, 3), (2, 2), (3, 3), pad=(9, 8), out=(8, 9))
@@ -134,8 +141,8 @@ def test_nan_and_infinity_reach_only_their_windows(c: int) -> None:
 
 
 @pytest.mark.parametrize("change", [
-    {"c": 9}, {"ih": 6}, {"iw": 6}, {"oh": 6}, {"ow": 6}, {"kh": 4}, {"kw": 4}, {"n": 2}, {"n": -1}, {"sh": 0}, {"dw": 0},
-    {"pt": -1}, {"x_row": 48}, {"y_pixel": 0}, {"y_row": 41}, {"act": 99}, {"act": -1}, {"kh": 1 << 40},
+    {"c": 9}, {"ih": 6}, {"iw": 6}, {"oh": 6}, {"ow": 6}, {"kh": 4}, {"kw": 4}, {"n": 2}, {"n": -1}, {"sh": 0},
+    {"dw": 0}, {"pt": -1}, {"x_row": 48}, {"y_pixel": 0}, {"y_row": 41}, {"act": 99}, {"act": -1}, {"kh": 1 << 40},
     {"n": 1 << 31, "oh": 1 << 31, "c": 0, "y_image": 1}, {"oh": 1 << 31, "y_row": 1 << 40},
 ])  # fmt: skip
 def test_refuses_what_leaves_its_memory(change: dict[str, int]) -> None:

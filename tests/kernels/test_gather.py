@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from zoi import _native
-
 from harness import Array, Step, check, dtype_code, gaps_untouched, kernels, run_everywhere
+
+from zoi import _native
 
 SIMD = ("generic", "avx2", "avx512")
 RNG = np.random.default_rng(14)

@@ -1,8 +1,13 @@
-// Depthwise convolution in float32 vectors over channels. A block of kWidth channels goes through the image row by row
-// before the next block, so that the rows of x that neighbouring windows share stay in L1. A tile of up to kTile
+// Depthwise convolution in float32 vectors over channels. The channels of a cache line go through the image row by row
+// before the next ones, so that the rows of x that neighbouring windows share stay in L1. A tile of up to kTile
 // outputs of a row is summed in registers: for each row of the window its weights are loaded once, and each input once,
-// wherever it is needed. Inputs left or right of the image are read from a vector of zeros; rows above or below are
-// skipped.
+// wherever it is needed. Rows above or below the image are skipped.
+//
+// Tiles of the usual windows (3 or 5 wide, stride 1 or 2) know as constants how many of their inputs lie left or right
+// of the image, and leave them out. Any other tile reads such inputs from a vector of zeros.
+//
+// Pixels that lie a power of two apart share a few sets of L1, and are taken for each other's stores. Where the rows of a
+// window would not fit these sets, the channels of the cache line are first copied to a dense image in scratch.
 //
 // Packed weights: [c / kWidth][kh][kw][kWidth], the last block filled with zeros.
 #pragma once
@@ -12,18 +17,52 @@
 namespace zoi::ZOI_ISA {
 
 inline constexpr int kTile = 8;
+inline constexpr int kGroup = 16 / kWidth;  // vectors of a cache line
 alignas(64) static const float kZeros[kWidth] = {};
 
 ZOI_INLINE int64_t channel_blocks(const DepthwiseProblem& p) { return (p.c + kWidth - 1) / kWidth; }
 
 /// What does not change within a block of channels.
 struct DepthwiseBlock {
-  const float* w;
   V bias, low, high;
-  M channels;          // of the last, partial block
+  M channels;
+  bool tail;  // a partial block, of only these channels
+  const float* w;
+  const float* zeros;
   int64_t iw, x_row, x_pixel, y_pixel;
-  int64_t kw, sw, dw;  // where the tile does not have them as constants
+  int64_t kw, sw, dw;
 };
+
+// Computes some outputs from x's pixel `ix` on, over `rows` rows of the window.
+using TileFn = void (*)(const DepthwiseBlock& b, const float* x, int64_t ix, const float* w, int64_t rows, float* y);
+
+// kw and sw as constants; the first `left` inputs and the last `right` are not there.
+template <int kw, int sw, int tile, int left, int right>
+static void usual_tile(const DepthwiseBlock& b, const float* x, int64_t ix, const float* w, int64_t rows, float* y) {
+  constexpr int inputs = (tile - 1) * sw + kw;
+  const int64_t x_pixel = b.x_pixel, x_row = b.x_row, y_pixel = b.y_pixel;
+  V sum[tile];
+#pragma GCC unroll 8
+  for (int t = 0; t < tile; t++) sum[t] = b.bias;
+  x += (ix + left) * x_pixel;
+  for (int64_t ky = 0; ky < rows; ky++, x += x_row, w += kw * kWidth) {
+    V weights[kw];
+#pragma GCC unroll 8
+    for (int kx = 0; kx < kw; kx++) weights[kx] = load(w + kx * kWidth);
+    const float* p = x;
+#pragma GCC unroll 32
+    for (int i = left; i < inputs - right; i++, p += x_pixel) {
+      const V v = load(p);
+#pragma GCC unroll 8
+      for (int kx = kw - 1; kx >= 0; kx--)
+        if (i >= kx && (i - kx) % sw == 0 && (i - kx) / sw < tile)
+          sum[(i - kx) / sw] = fma(v, weights[kx], sum[(i - kx) / sw]);
+    }
+  }
+  const V low = b.low, high = b.high;
+#pragma GCC unroll 8
+  for (int t = 0; t < tile; t++, y += y_pixel) store(y, min_second(high, max_second(low, sum[t])));
+}
 
 template <bool tail>
 ZOI_INLINE V load_channels(const float* p, M m) {
@@ -36,80 +75,103 @@ ZOI_INLINE void store_channels(float* p, V v, M m) {
   store(p, v);
 }
 
-// `tile` outputs from x's pixel `ix` on, which may lie outside of the image if `edge`. kw == 0: any window and stride.
-template <int kw, int sw, int tile, bool edge, bool tail>
-ZOI_INLINE void tile_of(const DepthwiseBlock& b, const float* x, int64_t ix, const float* w, int64_t rows, float* y) {
-  const M m = b.channels;
-  const auto input = [&](const float* row, int64_t i) __attribute__((always_inline)) {
-    const float* p = row + (ix + i) * b.x_pixel;
-    if constexpr (edge) p = static_cast<uint64_t>(ix + i) < static_cast<uint64_t>(b.iw) ? p : kZeros;
-    return load_channels<tail>(p, m);
-  };
+template <int tile, bool edge, bool tail>
+static void any_tile(const DepthwiseBlock& b, const float* x, int64_t ix, const float* w, int64_t rows, float* y) {
+  const float* const zeros = b.zeros;
+  const int64_t iw = b.iw, x_pixel = b.x_pixel, sw = b.sw, dw = b.dw, kw = b.kw;
   V sum[tile];
 #pragma GCC unroll 8
   for (int t = 0; t < tile; t++) sum[t] = b.bias;
-  for (int64_t ky = 0; ky < rows; ky++, x += b.x_row) {
-    if constexpr (kw == 0) {
-      for (int64_t kx = 0; kx < b.kw; kx++, w += kWidth) {
-        const V weight = load(w);
+  for (int64_t ky = 0; ky < rows; ky++, x += b.x_row)
+    for (int64_t kx = 0; kx < kw; kx++, w += kWidth) {
+      const V weight = load(w);
+      int64_t i = ix + kx * dw;
 #pragma GCC unroll 8
-        for (int t = 0; t < tile; t++) sum[t] = fma(input(x, t * b.sw + kx * b.dw), weight, sum[t]);
+      for (int t = 0; t < tile; t++, i += sw) {
+        const float* p = x + i * x_pixel;
+        if constexpr (edge) p = static_cast<uint64_t>(i) < static_cast<uint64_t>(iw) ? p : zeros;
+        sum[t] = fma(load_channels<tail>(p, b.channels), weight, sum[t]);
       }
-    } else {
-      V weights[kw ? kw : 1];
-#pragma GCC unroll 8
-      for (int kx = 0; kx < kw; kx++) weights[kx] = load(w + kx * kWidth);
-#pragma GCC unroll 32
-      for (int i = 0; i < (tile - 1) * sw + kw; i++) {
-        const V v = input(x, i);
-#pragma GCC unroll 8
-        for (int kx = kw - 1; kx >= 0; kx--)
-          if (i >= kx && (i - kx) % sw == 0 && (i - kx) / sw < tile)
-            sum[(i - kx) / sw] = fma(v, weights[kx], sum[(i - kx) / sw]);
-      }
-      w += kw * kWidth;
     }
-  }
+  const V low = b.low, high = b.high;
+  const int64_t y_pixel = b.y_pixel;
 #pragma GCC unroll 8
   for (int t = 0; t < tile; t++)
-    store_channels<tail>(y + t * b.y_pixel, min_second(b.high, max_second(b.low, sum[t])), m);
+    store_channels<tail>(y + t * y_pixel, min_second(high, max_second(low, sum[t])), b.channels);
 }
 
-/// Cuts a row into `count` tiles whose widths differ by at most one.
-struct Tiles {
-  int64_t count, width, wider;
+template <int n>
+struct Constant {
+  static constexpr int value = n;
 };
-ZOI_INLINE Tiles tiles_of(int64_t ow) {
-  const int64_t count = (ow + kTile - 1) / kTile;
-  return {count, ow / count, ow % count};
-}
-
-template <int kw, int sw, bool tail>
-ZOI_INLINE void row_of(const DepthwiseBlock& b, const DepthwiseProblem& p, const Tiles& tiles, const float* x,
-                       const float* w, int64_t rows, float* y) {
-  const int64_t reach = (b.kw - 1) * b.dw;
-  int64_t ix = -p.pl;
-  for (int64_t i = 0; i < tiles.count; i++) {
-    const int64_t width = tiles.width + (i < tiles.wider);
-    const bool edge = ix < 0 || ix + (width - 1) * p.sw + reach >= b.iw;
-    if (width == kTile && !edge) {
-      tile_of<kw, sw, kTile, false, tail>(b, x, ix, w, rows, y);
-    } else {
-      switch (width) {
-        case 1: tile_of<kw, sw, 1, true, tail>(b, x, ix, w, rows, y); break;
-        case 2: tile_of<kw, sw, 2, true, tail>(b, x, ix, w, rows, y); break;
-        case 3: tile_of<kw, sw, 3, true, tail>(b, x, ix, w, rows, y); break;
-        case 4: tile_of<kw, sw, 4, true, tail>(b, x, ix, w, rows, y); break;
-        case 5: tile_of<kw, sw, 5, true, tail>(b, x, ix, w, rows, y); break;
-        case 6: tile_of<kw, sw, 6, true, tail>(b, x, ix, w, rows, y); break;
-        case 7: tile_of<kw, sw, 7, true, tail>(b, x, ix, w, rows, y); break;
-        default: tile_of<kw, sw, 8, true, tail>(b, x, ix, w, rows, y); break;
-      }
-    }
-    ix += width * p.sw;
-    y += width * b.y_pixel;
+/// Calls body with `value`, 1 to kTile, as a constant.
+template <class Body>
+ZOI_INLINE TileFn with_width(int64_t value, Body body) {
+  switch (value) {
+    case 1: return body(Constant<1>{});
+    case 2: return body(Constant<2>{});
+    case 3: return body(Constant<3>{});
+    case 4: return body(Constant<4>{});
+    case 5: return body(Constant<5>{});
+    case 6: return body(Constant<6>{});
+    case 7: return body(Constant<7>{});
+    default: return body(Constant<8>{});
   }
 }
+
+template <int kw, int sw>
+ZOI_INLINE TileFn find_usual(int64_t width, int64_t left, int64_t right) {
+  constexpr int kEdge = kw / 2;
+  if ((left != 0 && left != kEdge) || right > kEdge) return nullptr;
+  return with_width(width, [&](auto tile) __attribute__((always_inline)) -> TileFn {
+    constexpr int t = decltype(tile)::value;
+    if constexpr ((t - 1) * sw + 1 > kEdge) {  // or one tile would reach over both ends
+      if (right == kEdge) return left ? usual_tile<kw, sw, t, kEdge, kEdge> : usual_tile<kw, sw, t, 0, kEdge>;
+      if (right == 0) return left ? usual_tile<kw, sw, t, kEdge, 0> : usual_tile<kw, sw, t, 0, 0>;
+      if constexpr (sw == 2 && kEdge == 2) return left ? usual_tile<kw, sw, t, kEdge, 1> : usual_tile<kw, sw, t, 0, 1>;
+    }
+    return nullptr;
+  });
+}
+
+/// The tile of `width` outputs whose first input is x's pixel `ix`.
+static TileFn find_tile(const DepthwiseProblem& p, bool tail, int64_t width, int64_t ix) {
+  const int64_t past = ix + (width - 1) * p.sw + (p.kw - 1) * p.dw + 1 - p.iw;
+  const int64_t left = ix < 0 ? -ix : 0, right = past > 0 ? past : 0;
+  TileFn found = nullptr;
+  if (!tail && p.dw == 1) {
+    if (p.kw == 3 && p.sw == 1) found = find_usual<3, 1>(width, left, right);
+    if (p.kw == 3 && p.sw == 2) found = find_usual<3, 2>(width, left, right);
+    if (p.kw == 5 && p.sw == 1) found = find_usual<5, 1>(width, left, right);
+    if (p.kw == 5 && p.sw == 2) found = find_usual<5, 2>(width, left, right);
+  }
+  if (found) return found;
+  return with_width(width, [&](auto tile) __attribute__((always_inline)) -> TileFn {
+    constexpr int t = decltype(tile)::value;
+    const bool edge = left || right;
+    if (tail) return edge ? any_tile<t, true, true> : any_tile<t, false, true>;
+    return edge ? any_tile<t, true, false> : any_tile<t, false, false>;
+  });
+}
+
+/// A row of outputs cut into tiles whose widths differ by at most one, the wider ones first. Those of both ends and of
+/// the inside are looked up once; where an image is so narrow that others meet its ends, they are looked up each time.
+struct Tiles {
+  int64_t count, width, wider;
+  TileFn first, inside_wide, inside, last;
+
+  [[gnu::always_inline]] Tiles(const DepthwiseProblem& p, bool tail) {
+    count = (p.ow + kTile - 1) / kTile;
+    width = p.ow / count;
+    wider = p.ow % count;
+    const int64_t last_width = width + (wider == count);
+    first = find_tile(p, tail, width + (wider > 0), -p.pl);
+    last = find_tile(p, tail, last_width, (p.ow - last_width) * p.sw - p.pl);
+    const int64_t middle = p.iw >= (kTile - 1) * p.sw + (p.kw - 1) * p.dw + 1 ? 0 : -1;
+    inside = middle < 0 ? nullptr : find_tile(p, tail, width, middle);
+    inside_wide = middle < 0 ? nullptr : find_tile(p, tail, width + 1, middle);
+  }
+};
 
 // Activations other than none, relu and clip are a second pass over a row, which is still in L1.
 template <bool tail>
@@ -123,9 +185,69 @@ ZOI_INLINE void activate_row(const DepthwiseBlock& b, const DepthwiseProblem& p,
   });
 }
 
-template <int kw, int sw, bool tail>
-static void rows_of(const DepthwiseBlock& b, const DepthwiseProblem& p, const float* x, float* y, Range rows) {
-  const Tiles tiles = tiles_of(p.ow);
+ZOI_INLINE void row_of(const DepthwiseBlock& b, const DepthwiseProblem& p, const Tiles& tiles, const float* x,
+                       const float* w, int64_t rows, float* y) {
+  const int64_t reach = (p.kw - 1) * p.dw;
+  tiles.first(b, x, -p.pl, w, rows, y);
+  int64_t width = tiles.width + (tiles.wider > 0), ix = width * p.sw - p.pl;
+  for (int64_t i = 1; i < tiles.count; i++) {
+    y += width * b.y_pixel;
+    width = tiles.width + (i < tiles.wider);
+    TileFn tile = i + 1 == tiles.count ? tiles.last : i < tiles.wider ? tiles.inside_wide : tiles.inside;
+    if (i + 1 < tiles.count && (ix < 0 || ix + (width - 1) * p.sw + reach >= p.iw))
+      tile = find_tile(p, b.tail, width, ix);
+    tile(b, x, ix, w, rows, y);
+    ix += width * p.sw;
+  }
+}
+
+inline constexpr int64_t kMostDenseBytes = 256 << 10;
+ZOI_INLINE int64_t dense_bytes(const DepthwiseProblem& p) { return p.ih * p.iw * 64; }
+/// Whether to copy the channels of a cache line to a dense image first.
+ZOI_INLINE bool is_crowded(const DepthwiseProblem& p) {
+  constexpr int64_t kLines = 512;  // of an L1 of 32 KB
+  if (p.kh * p.kw == 1 || p.x_pixel <= 0 || p.x_pixel % 16 || p.kh > kLines || p.iw > kMostDenseBytes / 64 / p.ih)
+    return false;
+  const int64_t lines = p.x_pixel / 16, shared = lines & -lines;  // one line in `shared` is used
+  return (p.kh + 1) * p.iw * (shared < 64 ? shared : 64) > kLines;
+}
+static void copy_dense(const DepthwiseProblem& p, const float* x, int64_t channels, Range rows, float* to) {
+  for (int64_t iy = rows.begin; iy < rows.end; iy++) {
+    const float* from = x + iy * p.x_row;
+    float* at = to + iy * p.iw * 16;
+    if (channels >= 16) {
+      for (int64_t ix = 0; ix < p.iw; ix++, from += p.x_pixel, at += 16)
+#pragma GCC unroll 2
+        for (int k = 0; k < 16; k += kWidth) store(at + k, load(from + k));
+    } else {
+      for (int64_t ix = 0; ix < p.iw; ix++, from += p.x_pixel, at += 16)
+        for (int64_t k = 0; k < channels; k++) at[k] = from[k];
+    }
+  }
+}
+
+/// Rows of y of one group of blocks.
+static void rows_of(const DepthwiseArgs& args, DepthwiseBlock* blocks, int64_t image, int64_t c, Range rows,
+                    float* scratch) {
+  const DepthwiseProblem& p = args.problem;
+  int count = 0;
+  for (; count < kGroup && c + count * kWidth < p.c; count++) {
+    DepthwiseBlock& b = blocks[count];
+    const int64_t at = c + count * kWidth, left = p.c - at;
+    b.tail = left < kWidth;
+    b.channels = first(static_cast<int>(b.tail ? left : kWidth));
+    b.bias = args.bias ? load(args.bias + at, b.channels) : zero();
+    b.w = args.w + at * p.kh * p.kw;
+  }
+  const float* plane = args.x + image * p.x_image + c;
+  int64_t x_row = p.x_row, x_pixel = p.x_pixel;
+  if (is_crowded(p)) {
+    const int64_t low = rows.begin * p.sh - p.pt, high = (rows.end - 1) * p.sh - p.pt + (p.kh - 1) * p.dh + 1;
+    copy_dense(p, plane, p.c - c, {low < 0 ? 0 : low, high > p.ih ? p.ih : high}, scratch);
+    plane = scratch, x_row = p.iw * 16, x_pixel = 16;
+  }
+  for (int k = 0; k < count; k++) blocks[k].x_row = x_row * p.dh, blocks[k].x_pixel = x_pixel;
+  const Tiles whole(p, false), rest(p, true);
   const bool second_pass = p.act != kActNone && p.act != kActRelu && p.act != kActClip;
   for (int64_t oy = rows.begin; oy < rows.end; oy++) {
     const int64_t iy = oy * p.sh - p.pt;
@@ -133,48 +255,38 @@ static void rows_of(const DepthwiseBlock& b, const DepthwiseProblem& p, const fl
     if (iy < 0) begin = (-iy + p.dh - 1) / p.dh;
     if (iy + (p.kh - 1) * p.dh >= p.ih) end = iy >= p.ih ? 0 : (p.ih - iy + p.dh - 1) / p.dh;
     if (begin > end) begin = end;
-    const float* row = begin < end ? x + (iy + begin * p.dh) * p.x_row : x;
-    row_of<kw, sw, tail>(b, p, tiles, row, b.w + begin * p.kw * kWidth, end - begin, y + oy * p.y_row);
-    if (second_pass) activate_row<tail>(b, p, y + oy * p.y_row);
+    const float* x = plane + (begin < end ? (iy + begin * p.dh) * x_row : 0);
+    float* y = args.y + image * p.y_image + c + oy * p.y_row;
+    for (int k = 0; k < count; k++, x += kWidth, y += kWidth) {
+      const DepthwiseBlock& b = blocks[k];
+      row_of(b, p, b.tail ? rest : whole, x, b.w + begin * p.kw * kWidth, end - begin, y);
+      if (second_pass) b.tail ? activate_row<true>(b, p, y) : activate_row<false>(b, p, y);
+    }
   }
 }
 
-using RowsFn = void (*)(const DepthwiseBlock&, const DepthwiseProblem&, const float*, float*, Range);
-template <bool tail>
-ZOI_INLINE RowsFn choose(const DepthwiseProblem& p) {
-  if (p.dw == 1 && p.kw == 3 && p.sw == 1) return rows_of<3, 1, tail>;
-  if (p.dw == 1 && p.kw == 3 && p.sw == 2) return rows_of<3, 2, tail>;
-  if (p.dw == 1 && p.kw == 5 && p.sw == 1) return rows_of<5, 1, tail>;
-  if (p.dw == 1 && p.kw == 5 && p.sw == 2) return rows_of<5, 2, tail>;
-  return rows_of<0, 0, tail>;
-}
+ZOI_INLINE int64_t channel_groups(const DepthwiseProblem& p) { return (channel_blocks(p) + kGroup - 1) / kGroup; }
 
-// Slices are rows of y, all those of a block of channels one after another.
+// Slices are rows of y, all those of a group of blocks one after another.
 static void run(const void* raw, Lane lane) {
   const auto& args = *static_cast<const DepthwiseArgs*>(raw);
   const DepthwiseProblem& p = args.problem;
   if (p.ow == 0) return;
-  const int64_t blocks = channel_blocks(p);
-  const Range range = lane_range(p.n * blocks * p.oh, lane);
-  DepthwiseBlock b;
-  b.low = set1(-__builtin_inff());
-  b.high = set1(__builtin_inff());
-  if (p.act == kActRelu) b.low = zero();
-  if (p.act == kActClip) b.low = set1(static_cast<float>(p.act_p0)), b.high = set1(static_cast<float>(p.act_p1));
-  b.iw = p.iw, b.x_row = p.x_row * p.dh, b.x_pixel = p.x_pixel, b.y_pixel = p.y_pixel;
-  b.kw = p.kw, b.sw = p.sw, b.dw = p.dw;
+  const int64_t groups = channel_groups(p);
+  const Range range = lane_range(p.n * groups * p.oh, lane);
+  DepthwiseBlock blocks[kGroup];
+  for (DepthwiseBlock& b : blocks) {
+    b.low = set1(p.act == kActRelu ? 0.0f : p.act == kActClip ? static_cast<float>(p.act_p0) : -__builtin_inff());
+    b.high = set1(p.act == kActClip ? static_cast<float>(p.act_p1) : __builtin_inff());
+    b.zeros = kZeros;
+    b.iw = p.iw, b.y_pixel = p.y_pixel, b.kw = p.kw, b.sw = p.sw, b.dw = p.dw;
+  }
   for (int64_t slice = range.begin; slice < range.end;) {
     const int64_t plane = slice / p.oh, oy = slice - plane * p.oh;
-    const int64_t image = plane / blocks, block = plane - image * blocks, c = block * kWidth;
     const int64_t rows = range.end - slice < p.oh - oy ? range.end - slice : p.oh - oy;
-    const int64_t left = p.c - c;
-    b.w = args.w + c * p.kh * p.kw;
-    b.channels = first(static_cast<int>(left < kWidth ? left : kWidth));
-    b.bias = args.bias ? load(args.bias + c, b.channels) : zero();
-    const float* x = args.x + image * p.x_image + c;
-    float* y = args.y + image * p.y_image + c;
-    const Range some = {oy, oy + rows};
-    left < kWidth ? choose<true>(p)(b, p, x, y, some) : choose<false>(p)(b, p, x, y, some);
+    const int64_t image = plane / groups, group = plane - image * groups;
+    rows_of(args, blocks, image, group * kGroup * kWidth, {oy, oy + rows},
+            reinterpret_cast<float*>(lane.scratch));
     slice += rows;
   }
 }
@@ -186,7 +298,11 @@ static bool supports(const void* problem) {
 }
 static int64_t slices(const void* problem) {
   const auto& p = *static_cast<const DepthwiseProblem*>(problem);
-  return p.n * channel_blocks(p) * p.oh;
+  return p.n * channel_groups(p) * p.oh;
+}
+static int64_t scratch(const void* problem) {
+  const auto& p = *static_cast<const DepthwiseProblem*>(problem);
+  return is_crowded(p) ? dense_bytes(p) : 0;
 }
 static int64_t packed_bytes(const void* problem, int operand) {
   const auto& p = *static_cast<const DepthwiseProblem*>(problem);
@@ -207,7 +323,7 @@ static double cost(const void* problem) {
   return 50.0 + vectors * (2.0 + static_cast<double>(p.kh * p.kw) * kWidth / 16.0);
 }
 static constexpr Kernel record(const char* name, Arch arch) {
-  return {name, arch, run, supports, slices, nullptr, packed_bytes, pack, cost, false};
+  return {name, arch, run, supports, slices, scratch, packed_bytes, pack, cost, false};
 }
 
 }  // namespace zoi::ZOI_ISA

@@ -300,18 +300,16 @@ static void run_group(const RecurrentArgs& args, int64_t first_batch, float* scr
 
 template <int kind, bool usual>
 ZOI_INLINE void run_kind(const RecurrentArgs& args, Range groups, float* scratch) {
+  constexpr int kAtOnce = kind == kLstm && kRegisters < 32 ? 2 : kBatch;  // their sums stay in registers
   const int64_t batches = args.problem.batch;
   for (int64_t group = groups.begin; group < groups.end; group++) {
     int64_t b = group * kBatch;
     const int64_t end = b + kBatch < batches ? b + kBatch : batches;
-    if (end - b == kBatch) {
+    if (kAtOnce == kBatch && end - b == kBatch) {
       run_group<kind, usual, kBatch>(args, b, scratch);
       continue;
     }
-    if (end - b >= 2) {
-      run_group<kind, usual, 2>(args, b, scratch);
-      b += 2;
-    }
+    for (; b + 2 <= end; b += 2) run_group<kind, usual, 2>(args, b, scratch);
     if (b < end) run_group<kind, usual, 1>(args, b, scratch);
   }
 }

@@ -1,5 +1,5 @@
 // Interpolation in float32 vectors over channels. For each output pixel the taps with a weight are listed once; then
-// their weighted sum runs over the channels. One tap of weight 1 is a copy.
+// their weighted sum runs over the channels. Nearest neighbours are copies.
 #pragma once
 
 #include "resize.h"
@@ -70,6 +70,19 @@ ZOI_INLINE void copy_pixel(const float* x, float* y, int64_t c) {
   }
 }
 
+ZOI_INLINE void nearest_row(const ResizeArgs& args, const float* x, float* y) {
+  const ResizeProblem& p = args.problem;
+  for (int64_t ox = 0; ox < p.ow; ox++, y += p.y_pixel) {
+    const int64_t index = args.w_index[ox], ix = index < 0 ? 0 : index >= p.iw ? p.iw - 1 : index;
+    const float weight = args.w_weight[ox];
+    if (weight == 1) {
+      copy_pixel(x + ix * p.x_pixel, y, p.c);
+    } else {
+      for (int64_t c = 0; c < p.c; c++) y[c] = weight == 0 ? 0.0f : weight * x[ix * p.x_pixel + c];
+    }
+  }
+}
+
 static void run(const void* raw, Lane lane) {
   const auto& args = *static_cast<const ResizeArgs*>(raw);
   const ResizeProblem& p = args.problem;
@@ -80,13 +93,14 @@ static void run(const void* raw, Lane lane) {
     const ResizeTaps rows = taps_of(args.h_index + oy * taps, args.h_weight + oy * taps, taps, p.ih, p.x_row);
     const float* x = args.x + image * p.x_image;
     float* y = args.y + image * p.y_image + oy * p.y_row;
+    if (taps == 1 && rows.count == 1 && rows.weight[0] == 1) {
+      nearest_row(args, x + rows.at[0], y);
+      continue;
+    }
     for (int64_t ox = 0; ox < p.ow; ox++, y += p.y_pixel) {
       const ResizeTaps cols = taps_of(args.w_index + ox * taps, args.w_weight + ox * taps, taps, p.iw, p.x_pixel);
       if (rows.count == 1 && cols.count == 1) {
-        if (rows.weight[0] == 1 && cols.weight[0] == 1)
-          copy_pixel(x + rows.at[0] + cols.at[0], y, p.c);
-        else
-          resize_pixel<1, 1>(rows, cols, x, y, p.c);
+        resize_pixel<1, 1>(rows, cols, x, y, p.c);
       } else if (rows.count == 2 && cols.count == 2) {
         resize_pixel<2, 2>(rows, cols, x, y, p.c);
       } else if (rows.count == 1 && cols.count == 2) {

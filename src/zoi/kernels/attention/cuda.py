@@ -23,7 +23,11 @@ def _configs(w: Workload, machine: Machine) -> Sequence[Config]:
         return ()
     tiles = _TILES[w["dim"]]
     short = [t for t in tiles if t[1] == 128]
-    order = [*short, *(t for t in tiles if t not in short)] if w["seq_k"] < 2048 or w.option("causal") else tiles
+    order = (
+        [*short, *(t for t in tiles if t not in short)]
+        if w["seq_k"] < (8192 if w.option("causal") else 2048)
+        else tiles
+    )
     return [{"rows": rows, "keys": keys} for rows, keys in order]
 
 

@@ -17,13 +17,15 @@ def _configs(w: Workload, machine: Machine) -> Sequence[Config]:
     bytes_ = BYTES[w.dtype]
     if w.dtype not in _TYPES or w["k"] * bytes_ % 16 or w["n"] % 8:
         return ()
+    large = w["m"] * w["n"] * w["k"] > 1 << 38
     found = []
     for columns in (256, 192, 128, 64):
         for cluster in (2, 1):
             tiles = ceil_div(w["m"], 128 * cluster) * ceil_div(w["n"], columns)
             slots = machine.multiprocessors // cluster
-            # Waves of whole tiles, each as long as its columns; a narrow tile feeds the tensor cores worse.
-            cost = ceil_div(tiles, slots) * (columns + 24) * (1.0 if cluster == 2 else 1.08)
+            # Waves of whole tiles, each as long as its columns; a narrow tile feeds the tensor cores worse. Sharing B
+            # pays only where the product is so large that power is the limit.
+            cost = ceil_div(tiles, slots) * (columns + 24) * (1.0 if (cluster == 2) == large else 1.02)
             if w["m"] <= 128 and cluster == 2:
                 continue
             slices = 2 if columns % 128 == 0 else 1

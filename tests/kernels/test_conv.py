@@ -109,6 +109,39 @@ def test_activation_and_residual(act: int, f, after: int, oc: int, gap: int) -> 
         assert gaps_untouched(y), name
 
 
+@pytest.mark.parametrize(("oc", "ow"), [(1, 21), (2, 33), (3, 50), (8, 19), (32, 9)])
+def test_a_residual_may_share_the_memory_of_the_result(oc: int, ow: int) -> None:
+    rng = np.random.default_rng(ow)
+    x, y, r = image(rng, 1, 6, ow, 16), image(rng, 1, 6, ow, oc), image(rng, 1, 6, ow, oc)
+    weights = rng.standard_normal((oc, 16, 3, 3), dtype=np.float32) / 5
+    p = problem_of(x, y, 1, (3, 3), pt=1, pl=1, act=1)
+    p |= dict(zip(("r_image", "r_row", "r_pixel"), strides(r)[:3], strict=True))
+    expected = np.maximum(reference(x, weights, p) + r, 0)
+    operands = {"x": x, "w": weights, "residual": r, "y": y}
+    for name in run_everywhere("conv", p, operands, SIMD, in_place=True):
+        assert_close(y, expected, 1e-5, tolerance(name), name)
+
+
+@pytest.mark.parametrize(("n", "oh", "ow", "oc"), [(0, 4, 4, 8), (1, 0, 4, 8), (1, 4, 0, 8), (1, 0, 0, 8), (1, 4, 4, 0)])
+def test_an_empty_result_is_left_alone(n: int, oh: int, ow: int, oc: int) -> None:
+    x, y = np.ones((n, 4, 4, 8), np.float32), np.ones((n, oh, ow, oc), np.float32)
+    p = problem_of(x, y, 1, (3, 3), pt=1, pl=1)
+    operands = {"x": x, "w": np.ones((oc, 8, 3, 3), np.float32), "y": y}
+    assert "conv_f32_generic" in set(run_everywhere("conv", p, operands, SIMD))
+
+
+def test_a_kernel_that_reaches_far_outside_the_image() -> None:
+    rng = np.random.default_rng(7)
+    x, y = image(rng, 1, 3, 3, 64), image(rng, 1, 2, 17, 4)
+    weights = rng.standard_normal((4, 64, 5, 2), dtype=np.float32)
+    far = 1 << 20
+    p = problem_of(x, y, 1, (5, 2), sh=far, sw=far, dh=far)
+    expected = np.zeros(y.shape)
+    expected[0, 0, 0] = np.einsum("kc,ock->o", x[0, 0, :2].astype(np.float64), weights[:, :, 0])
+    for name in run_everywhere("conv", p, {"x": x, "w": weights, "y": y}, SIMD):
+        assert_close(y, expected, 1e-5, tolerance(name), name)
+
+
 @pytest.mark.parametrize("size", [8, 32])
 def test_winograd_keeps_its_error_on_deep_sums(size: int) -> None:
     rng = np.random.default_rng(size)

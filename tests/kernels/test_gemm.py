@@ -86,6 +86,22 @@ def test_nan_and_infinity_reach_their_row_only(act: int) -> None:
         assert (c[[0, 3]] == 8).all(), kernel
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [(15, 1, 17), (32, 5, 15), (100, 9, 7), (301, 24, 11), (75, 40, 6)])
+def test_the_lanes_do_not_change_the_order_of_a_sum(m: int, n: int, k: int) -> None:
+    rng = np.random.default_rng(m)
+    a, c = rows_of(rng, m, k), rows_of(rng, m, n)
+    b = rng.standard_normal((k, n), dtype=np.float32)
+    for kernel in run_everywhere("gemm", fields(m, n, k), {"a": a, "b": b, "c": c}, SIMD):  # on one lane and on two
+        assert_close(c, a.astype(np.float64) @ b, 1e-5, 2e-6, kernel)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(0, 5, 3), (3, 0, 5), (1, 0, 5), (40, 0, 5)])
+def test_an_empty_result_is_left_alone(m: int, n: int, k: int) -> None:
+    a, b, c = np.ones((m, k), np.float32), np.ones((k, n), np.float32), np.ones((m, n), np.float32)
+    ran = set(run_everywhere("gemm", fields(m, n, k), {"a": a, "b": b, "c": c}, SIMD))
+    assert "gemm_f32_generic" in ran
+
+
 def test_weights_of_any_alignment_and_offset() -> None:
     rng = np.random.default_rng(3)
     a, c = rows_of(rng, 2, 5), rows_of(rng, 2, 3)

@@ -60,6 +60,14 @@ def test_broadcast_addend_and_activation(shape: tuple[int, ...], act: int) -> No
         assert_close(c, expected, 1e-5, 2e-6, kernel)
 
 
+@pytest.mark.parametrize(("m", "n"), [(1, 0), (0, 9), (5, 0)])
+def test_an_empty_result_is_left_alone(m: int, n: int) -> None:
+    a, b = np.ones((1, 2, m, 6), np.float32), np.ones((1, 2, 6, n), np.float32)
+    c = np.ones((1, 2, m, n), np.float32)
+    ran = set(run_everywhere("matmul", problem_of(a, b, c, None), {"a": a, "b": b, "c": c}, SIMD))
+    assert "matmul_f32_generic" in ran
+
+
 @pytest.mark.parametrize("m", [1, 4])
 def test_nan_stays_in_its_row_and_column(m: int) -> None:
     a, b = np.ones((1, 1, m, 8), np.float32), np.ones((1, 1, 8, 21), np.float32)

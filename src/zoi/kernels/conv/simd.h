@@ -39,37 +39,50 @@ ZOI_INLINE double wide_cost(const ConvProblem& p, int64_t wide) {
 }
 ZOI_INLINE int64_t wide_pixels(const ConvProblem& p, bool has_residual) {
   if (p.groups != 1 || p.dw != 1 || p.y_pixel != p.oc || (has_residual && p.r_pixel != p.oc)) return 1;
-  // Pixels computed again must not pass through an activation's second pass again.
-  const bool overlap = is_clamp(p.act) && !p.residual_after;
+  // Pixels computed again must not pass through an activation's second pass again, nor add a residual that may by then
+  // be their own result.
+  const bool overlap = is_clamp(p.act) && !has_residual;
   int64_t best = 1;
   for (int64_t wide = 2; wide <= 16 && wide <= p.ow; wide++)
-    if (wide * p.oc <= 3 * kWidth && (overlap || p.ow % wide == 0) && wide_cost(p, wide) < 0.9 * wide_cost(p, best)) best = wide;
+    if (wide * p.oc <= 3 * kWidth && (overlap || p.ow % wide == 0) && wide_cost(p, wide) < 0.9 * wide_cost(p, best))
+      best = wide;
   return best;
 }
 
-ZOI_INLINE ConvShape shape_of(const ConvProblem& p) {
+/// Floats that a block's copied rows may take. Kernels, strides and dilations that reach further take pointers instead.
+inline constexpr double kMostCopied = 1 << 24;
+
+ZOI_INLINE ConvShape shape_with(const ConvProblem& p, int64_t wide, bool may_copy) {
   ConvShape s;
-  s.wide = wide_pixels(p, p.r_pixel != 0);
+  s.wide = wide;
   s.kw = p.kw + (s.wide - 1) * p.sw;
   s.oc = s.wide * p.oc;
   const int64_t taps = p.kh * s.kw;
   s.depth = taps * p.ic;
-  s.mode = taps > 1 && p.dw == 1 ? ConvMode::rows : ConvMode::taps;
-  s.sums = s.mode == ConvMode::rows ? p.kh : taps;
-  s.length = s.depth / s.sums;
   const int64_t ow = parts_of(p.ow, s.wide);
   s.columns = ow <= kBlockPixels ? ow : parts_of(ow, parts_of(ow, kBlockPixels));
-  s.rows = s.columns < ow || ow == 0 ? 1 : smaller(p.oh, kBlockPixels / ow);
-  s.rows = s.rows > 0 ? parts_of(p.oh, parts_of(p.oh, s.rows)) : 1;
+  s.rows = s.columns < ow || ow == 0 || p.oh == 0 ? 1 : smaller(p.oh, kBlockPixels / ow);
+  if (p.oh > 0) s.rows = parts_of(p.oh, parts_of(p.oh, s.rows));
   s.row_blocks = parts_of(p.oh, s.rows);
   s.column_blocks = s.columns > 0 ? parts_of(ow, s.columns) : 0;
   s.blocks = p.n * s.row_blocks * s.column_blocks;
   s.pixels = s.rows * s.columns;
-  s.direct = s.mode == ConvMode::rows && p.pt == 0 && p.pl == 0 && p.x_pixel == p.ic &&
-             (p.oh - 1) * p.sh + (p.kh - 1) * p.dh < p.ih && (p.ow - 1) * p.sw + p.kw <= p.iw;
-  s.source_rows = s.mode == ConvMode::rows && !s.direct ? (s.rows - 1) * p.sh + (p.kh - 1) * p.dh + 1 : 0;
-  s.pitch = ((s.columns * s.wide - 1) * p.sw + p.kw) * p.ic;
+  s.direct = p.pt == 0 && p.pl == 0 && p.x_pixel == p.ic && (p.oh - 1) * p.sh + (p.kh - 1) * p.dh < p.ih &&
+             (p.ow - 1) * p.sw + p.kw <= p.iw;
+  const int64_t height = (s.rows - 1) * p.sh + (p.kh - 1) * p.dh + 1, width = (s.columns * s.wide - 1) * p.sw + p.kw;
+  const double copied = static_cast<double>(height) * static_cast<double>(width) * static_cast<double>(p.ic);
+  const bool rows = taps > 1 && p.dw == 1 && (s.direct || (may_copy && copied <= kMostCopied));
+  s.mode = rows ? ConvMode::rows : ConvMode::taps;
+  s.direct = s.direct && rows;
+  s.sums = rows ? p.kh : taps;
+  s.length = s.depth / s.sums;
+  s.source_rows = rows && !s.direct ? height : 0;
+  s.pitch = rows && !s.direct ? width * p.ic : 0;
   return s;
+}
+ZOI_INLINE ConvShape shape_of(const ConvProblem& p) {
+  const ConvShape s = shape_with(p, wide_pixels(p, p.r_pixel != 0), true);
+  return s.mode == ConvMode::taps && s.wide > 1 ? shape_with(p, 1, false) : s;  // wide pixels need rows
 }
 
 /// Lane scratch: zeros, pointers to inputs [taps or 1][pixels], outputs and residuals [pixels], copied rows.

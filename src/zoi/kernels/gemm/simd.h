@@ -47,12 +47,6 @@ template <int MR, int NV>
 
 inline constexpr int64_t kLargeFloats = int64_t{1} << 16;
 
-/// Rows of a that fill half of L1, in whole tiles.
-ZOI_INLINE int64_t block_rows(const GemmProblem& p) {
-  const int64_t rows = 4096 / (p.k > 0 ? p.k : 1) / 12 * 12;
-  return rows < 24 ? 24 : rows;
-}
-
 /// One group of columns for these rows; with `fetch`, the next group is brought near meanwhile.
 ZOI_INLINE void gemm_group(const GemmArgs& args, const Epilogue& epilogue, Columns c, int64_t g, Range rows,
                            bool fetch) {
@@ -90,28 +84,41 @@ ZOI_INLINE void gemm_group(const GemmArgs& args, const Epilogue& epilogue, Colum
   }
 }
 
-/// Lanes share the groups where there are enough of them, else the rows.
-ZOI_INLINE bool by_rows(const GemmProblem& p) { return p.m / kTileRows<2> > columns_of(p.n).groups; }
-ZOI_INLINE int64_t gemm_slices(const GemmProblem& p) { return by_rows(p) ? p.m / kTileRows<2> : columns_of(p.n).groups; }
+/// Rows in parts of about half of L1, or of a few tiles where b is large. The parts do not depend on the lanes: a row's
+/// sum is added up in an order that its tile decides, so the tiles must be the same for any number of lanes.
+ZOI_INLINE bool is_large(const GemmProblem& p) { return packed_floats(p.k, p.n) > kLargeFloats; }
+ZOI_INLINE int64_t row_parts(const GemmProblem& p) {
+  const int64_t rows = is_large(p) ? 48 : 4096 / (p.k > 0 ? p.k : 1) / 12 * 12;
+  const int64_t parts = p.m / (rows < 24 ? 24 : rows);
+  return parts > 1 ? parts : 1;
+}
+ZOI_INLINE Range part_rows(const GemmProblem& p, int64_t part, int64_t parts) {
+  return {p.m * part / parts, p.m * (part + 1) / parts};
+}
+
+/// Lanes share the groups where there are enough of them, else the parts.
+ZOI_INLINE int64_t gemm_slices(const GemmProblem& p) {
+  const int64_t parts = row_parts(p), groups = columns_of(p.n).groups;
+  return parts > groups ? parts : groups;
+}
 
 ZOI_INLINE void gemm(const GemmArgs& args, Lane lane) {
   const GemmProblem& p = args.problem;
+  if (p.m == 0) return;
   const Columns c = columns_of(p.n);
   Epilogue e = epilogue_of(p.act, p.act_p0, p.act_p1);
   e.bias = args.bias;
-  Range groups = {0, c.groups}, rows = {0, p.m};
-  const Range share = lane_range(gemm_slices(p), lane);
-  if (by_rows(p))
-    rows = {share.begin * kTileRows<2>, lane.index + 1 == lane.count ? p.m : share.end * kTileRows<2>};
-  else
-    groups = share;
-  // A large b passes through the cache once, all rows at a time; a small one stays there, and blocks of rows pass by.
-  const bool large = packed_floats(p.k, p.n) > kLargeFloats;
-  const int64_t block = large ? rows.end - rows.begin : block_rows(p);
-  for (int64_t row = rows.begin; row < rows.end; row += block) {
-    const Range part = {row, row + block < rows.end ? row + block : rows.end};
+  const int64_t all = row_parts(p);
+  Range groups = {0, c.groups}, parts = {0, all};
+  (all > c.groups ? parts : groups) = lane_range(gemm_slices(p), lane);
+  if (is_large(p)) {  // b passes through the cache once, all rows at a time
     for (int64_t g = groups.begin; g < groups.end; g++)
-      gemm_group(args, e, c, g, part, large && g + 1 < groups.end);
+      for (int64_t part = parts.begin; part < parts.end; part++)
+        gemm_group(args, e, c, g, part_rows(p, part, all), part == parts.begin && g + 1 < groups.end);
+  } else {  // b stays there, and parts of the rows pass by
+    for (int64_t part = parts.begin; part < parts.end; part++)
+      for (int64_t g = groups.begin; g < groups.end; g++)
+        gemm_group(args, e, c, g, part_rows(p, part, all), false);
   }
 }
 

@@ -17,7 +17,7 @@ struct Columns {
 };
 ZOI_INLINE Columns columns_of(int64_t n) {
   const int64_t vectors = (n + kWidth - 1) / kWidth;
-  return {n, vectors, vectors < 2 ? 1 : vectors / 2};
+  return {n, vectors, vectors < 2 ? vectors : vectors / 2};
 }
 ZOI_INLINE int group_vectors(Columns c, int64_t group) {
   return group + 1 < c.groups ? 2 : static_cast<int>(c.vectors - 2 * (c.groups - 1));

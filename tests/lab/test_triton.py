@@ -3,8 +3,10 @@
 import importlib.util
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from zoi.kernels.registry import Machine
@@ -37,9 +39,21 @@ def test_kernels_compile_ahead(name, capability, tmp_path, monkeypatch):
     assert compile_triton(s, w, s.configs(w, Machine(capability))[-1], arrays, capability)[0] == cubin
 
 
+# The interpreter cuts float32 to bf16 instead of rounding it, and its loops fail with NumPy 2.4; so it is given other
+# types, and skipped there.
+INTERPRETED = {
+    "attention_forward_triton": suites.attention(1, 70, 2, 64, True, dtype="f16"),
+    "gemm_triton": suites.gemm(70, 72, 80, "f16"),
+    **{f"{name}_triton": replace(suites.rows(name, 5, 100), dtype="f32") for name in ("rmsnorm", "softmax", "swiglu")},
+}
+LOOPS = ("attention_forward_triton", "gemm_triton")
+
+
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="Triton's interpreter needs torch")
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("name", INTERPRETED)
 def test_kernels_are_right_under_the_interpreter(name):
+    if name in LOOPS and tuple(map(int, np.__version__.split(".")[:2])) >= (2, 4):
+        pytest.skip("loops of Triton's interpreter fail with NumPy 2.4")
     script = Path(__file__).with_name("interpret.py")
     done = subprocess.run([sys.executable, str(script), name], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

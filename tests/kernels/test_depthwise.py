@@ -101,6 +101,13 @@ def test_pixels_a_power_of_two_apart(c: int, width: int, stride: Pair) -> None:
     compare(image(1, 9, width, 500, gap=12), (5, 5), stride, (2, 1), pad=(4, 2))
 
 
+@pytest.mark.parametrize(("c", "size"), [(24, (70, 130)), (512, (30, 33)), (12, (9, 4000))])
+def test_images_larger_than_a_cache(c: int, size: Pair) -> None:
+    compare(image(2, *size, c), (3, 3), pad=(1, 1))
+    compare(image(1, *size, c), (3, 3), (2, 2), pad=(1, 0))
+    compare(image(1, *size, c), (5, 1), (4, 1), (2, 1), pad=(5, 0))
+
+
 def test_windows_that_miss_the_image_give_the_bias() -> None:
     compare(image(1, 2, 3, 16), (3, 3), pad=(6, 5), out=(14, 17))
     compare(image(1, 2, 3, 11), (3, 3), (2, 2), (3, 3), pad=(9, 8), out=(8, 9))

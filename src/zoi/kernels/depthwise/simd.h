@@ -21,6 +21,7 @@ inline constexpr int kGroup = 16 / kWidth;  // vectors of a cache line
 alignas(64) static const float kZeros[kWidth] = {};
 
 ZOI_INLINE int64_t channel_blocks(const DepthwiseProblem& p) { return (p.c + kWidth - 1) / kWidth; }
+ZOI_INLINE int64_t channel_groups(const DepthwiseProblem& p) { return (channel_blocks(p) + kGroup - 1) / kGroup; }
 
 /// What does not change within a block of channels.
 struct DepthwiseBlock {
@@ -226,13 +227,65 @@ static void copy_dense(const DepthwiseProblem& p, const float* x, int64_t channe
   }
 }
 
-/// Rows of y of one group of blocks.
-static void rows_of(const DepthwiseArgs& args, DepthwiseBlock* blocks, int64_t image, int64_t c, Range rows,
-                    float* scratch) {
+/// The order of the work: bands of `rows` rows of y, in each band all groups of channels, in each group its rows.
+struct Bands {
+  int64_t rows, count;
+  bool streams;  // x and y are larger than L2 keeps: fetch the next band, in the order of memory, during this one
+};
+ZOI_INLINE Bands bands_of(const DepthwiseProblem& p) {
+  constexpr int64_t kKept = 512 << 10, kFetched = 256 << 10, kMostRows = 8;
+  const int64_t row = 4 * p.c * (p.iw * p.sh + p.ow), rows = p.oh < kMostRows ? p.oh : kMostRows;
+  if (row <= kKept / (p.oh > 0 ? p.oh : 1)) {
+    const int64_t all = channel_groups(p) >= kMostRows ? p.oh : rows;  // enough slices for a few lanes
+    return {all, (p.oh + all - 1) / all, false};
+  }
+  const int64_t fit = kFetched / row < 1 ? 1 : kFetched / row, taken = fit < rows ? fit : rows;
+  return {taken, (p.oh + taken - 1) / taken, true};
+}
+
+/// Memory to fetch bit by bit.
+struct Fetch {
+  const char *at, *end;
+
+  [[gnu::always_inline]] void advance(int64_t lines) {
+    for (int64_t i = 0; i < lines && at < end; i++, at += 64) __builtin_prefetch(at, 0, 2);
+  }
+};
+ZOI_INLINE Fetch fetch_of(const float* p, int64_t row_step, int64_t begin, int64_t end) {
+  const char* base = reinterpret_cast<const char*>(p);
+  return {base + begin * row_step * 4, base + (end > begin ? end : begin) * row_step * 4};
+}
+
+/// What a run needs beside its arguments.
+struct DepthwiseRun {
+  const DepthwiseArgs& args;
+  const Tiles whole, rest;
+  const bool crowded, second_pass;
+  float* scratch;
+  DepthwiseBlock blocks[kGroup];
+
+  [[gnu::always_inline]] DepthwiseRun(const DepthwiseArgs& a, float* memory)
+      : args(a), whole(a.problem, false), rest(a.problem, true), crowded(is_crowded(a.problem)),
+        second_pass(a.problem.act != kActNone && a.problem.act != kActRelu && a.problem.act != kActClip),
+        scratch(memory) {
+    const DepthwiseProblem& p = args.problem;
+    for (DepthwiseBlock& b : blocks) {
+      b.low = set1(p.act == kActRelu ? 0.0f : p.act == kActClip ? static_cast<float>(p.act_p0) : -__builtin_inff());
+      b.high = set1(p.act == kActClip ? static_cast<float>(p.act_p1) : __builtin_inff());
+      b.zeros = kZeros;
+      b.x_row = (crowded ? p.iw * 16 : p.x_row) * p.dh, b.x_pixel = crowded ? 16 : p.x_pixel;
+      b.iw = p.iw, b.y_pixel = p.y_pixel, b.kw = p.kw, b.sw = p.sw, b.dw = p.dw;
+    }
+  }
+};
+
+/// Rows of y of the group of channels from `c` on. After each row, `lines` of each of `next` are fetched.
+static void rows_of(DepthwiseRun& run, int64_t image, int64_t c, Range rows, Fetch (&next)[2], const int64_t (&lines)[2]) {
+  const DepthwiseArgs& args = run.args;
   const DepthwiseProblem& p = args.problem;
   int count = 0;
   for (; count < kGroup && c + count * kWidth < p.c; count++) {
-    DepthwiseBlock& b = blocks[count];
+    DepthwiseBlock& b = run.blocks[count];
     const int64_t at = c + count * kWidth, left = p.c - at;
     b.tail = left < kWidth;
     b.channels = first(static_cast<int>(b.tail ? left : kWidth));
@@ -240,15 +293,12 @@ static void rows_of(const DepthwiseArgs& args, DepthwiseBlock* blocks, int64_t i
     b.w = args.w + at * p.kh * p.kw;
   }
   const float* plane = args.x + image * p.x_image + c;
-  int64_t x_row = p.x_row, x_pixel = p.x_pixel;
-  if (is_crowded(p)) {
+  int64_t x_row = p.x_row;
+  if (run.crowded) {
     const int64_t low = rows.begin * p.sh - p.pt, high = (rows.end - 1) * p.sh - p.pt + (p.kh - 1) * p.dh + 1;
-    copy_dense(p, plane, p.c - c, {low < 0 ? 0 : low, high > p.ih ? p.ih : high}, scratch);
-    plane = scratch, x_row = p.iw * 16, x_pixel = 16;
+    copy_dense(p, plane, p.c - c, {low < 0 ? 0 : low, high > p.ih ? p.ih : high}, run.scratch);
+    plane = run.scratch, x_row = p.iw * 16;
   }
-  for (int k = 0; k < count; k++) blocks[k].x_row = x_row * p.dh, blocks[k].x_pixel = x_pixel;
-  const Tiles whole(p, false), rest(p, true);
-  const bool second_pass = p.act != kActNone && p.act != kActRelu && p.act != kActClip;
   for (int64_t oy = rows.begin; oy < rows.end; oy++) {
     const int64_t iy = oy * p.sh - p.pt;
     int64_t begin = 0, end = p.kh;  // the window's rows that lie inside the image
@@ -258,36 +308,48 @@ static void rows_of(const DepthwiseArgs& args, DepthwiseBlock* blocks, int64_t i
     const float* x = plane + (begin < end ? (iy + begin * p.dh) * x_row : 0);
     float* y = args.y + image * p.y_image + c + oy * p.y_row;
     for (int k = 0; k < count; k++, x += kWidth, y += kWidth) {
-      const DepthwiseBlock& b = blocks[k];
-      row_of(b, p, b.tail ? rest : whole, x, b.w + begin * p.kw * kWidth, end - begin, y);
-      if (second_pass) b.tail ? activate_row<true>(b, p, y) : activate_row<false>(b, p, y);
+      const DepthwiseBlock& b = run.blocks[k];
+      row_of(b, p, b.tail ? run.rest : run.whole, x, b.w + begin * p.kw * kWidth, end - begin, y);
+      if (run.second_pass) b.tail ? activate_row<true>(b, p, y) : activate_row<false>(b, p, y);
     }
+    next[0].advance(lines[0]);
+    next[1].advance(lines[1]);
   }
 }
 
-ZOI_INLINE int64_t channel_groups(const DepthwiseProblem& p) { return (channel_blocks(p) + kGroup - 1) / kGroup; }
-
-// Slices are rows of y, all those of a group of blocks one after another.
+// Slices are groups of channels in bands of rows.
 static void run(const void* raw, Lane lane) {
   const auto& args = *static_cast<const DepthwiseArgs*>(raw);
   const DepthwiseProblem& p = args.problem;
-  if (p.ow == 0) return;
+  if (p.ow == 0 || p.oh == 0 || p.c == 0) return;
+  const Bands bands = bands_of(p);
   const int64_t groups = channel_groups(p);
-  const Range range = lane_range(p.n * groups * p.oh, lane);
-  DepthwiseBlock blocks[kGroup];
-  for (DepthwiseBlock& b : blocks) {
-    b.low = set1(p.act == kActRelu ? 0.0f : p.act == kActClip ? static_cast<float>(p.act_p0) : -__builtin_inff());
-    b.high = set1(p.act == kActClip ? static_cast<float>(p.act_p1) : __builtin_inff());
-    b.zeros = kZeros;
-    b.iw = p.iw, b.y_pixel = p.y_pixel, b.kw = p.kw, b.sw = p.sw, b.dw = p.dw;
-  }
-  for (int64_t slice = range.begin; slice < range.end;) {
-    const int64_t plane = slice / p.oh, oy = slice - plane * p.oh;
-    const int64_t rows = range.end - slice < p.oh - oy ? range.end - slice : p.oh - oy;
-    const int64_t image = plane / groups, group = plane - image * groups;
-    rows_of(args, blocks, image, group * kGroup * kWidth, {oy, oy + rows},
-            reinterpret_cast<float*>(lane.scratch));
-    slice += rows;
+  const Range range = lane_range(p.n * bands.count * groups, lane);
+  DepthwiseRun state(args, reinterpret_cast<float*>(lane.scratch));
+  Fetch next[2] = {};
+  int64_t lines[2] = {};
+  const auto rows_below = [&](int64_t oy) {  // of x, above the windows of row oy
+    const int64_t row = oy * p.sh - p.pt + (p.kh - 1) * p.dh + 1 - p.sh;
+    return row < 0 ? 0 : row > p.ih ? p.ih : row;
+  };
+  int64_t place = range.begin / groups, group = range.begin - place * groups;
+  for (int64_t slice = range.begin; slice < range.end; slice++) {
+    const int64_t image = place / bands.count, begin = (place - image * bands.count) * bands.rows;
+    const int64_t end = begin + bands.rows < p.oh ? begin + bands.rows : p.oh;
+    if (bands.streams && (group == 0 || slice == range.begin)) {
+      const float *x = args.x + image * p.x_image, *y = args.y + image * p.y_image;
+      if (slice == range.begin) {
+        Fetch band = fetch_of(x, p.x_row, begin ? rows_below(begin) : 0, rows_below(end));
+        band.advance(INT64_MAX);
+      }
+      const int64_t after = end + bands.rows < p.oh ? end + bands.rows : p.oh;
+      next[0] = fetch_of(x, p.x_row, rows_below(end), end < p.oh ? rows_below(after) : 0);
+      next[1] = fetch_of(y, p.y_row, end, after);
+      const int64_t times = groups * (end - begin) * 64;
+      for (int k = 0; k < 2; k++) lines[k] = (next[k].end - next[k].at + times - 1) / times;
+    }
+    rows_of(state, image, group * kGroup * kWidth, {begin, end}, next, lines);
+    if (++group == groups) group = 0, place++;
   }
 }
 
@@ -298,7 +360,7 @@ static bool supports(const void* problem) {
 }
 static int64_t slices(const void* problem) {
   const auto& p = *static_cast<const DepthwiseProblem*>(problem);
-  return p.n * channel_groups(p) * p.oh;
+  return p.n * channel_groups(p) * bands_of(p).count;
 }
 static int64_t scratch(const void* problem) {
   const auto& p = *static_cast<const DepthwiseProblem*>(problem);

@@ -50,7 +50,6 @@ ZOI_INLINE V activation(const RecurrentProblem& p, int which, V v) {
 template <int gates, int batch>
 ZOI_INLINE void add_products(V (&sum)[batch][gates], const float* const (&h)[batch], const float* r, int64_t n) {
   constexpr int kChains = batch > 1 ? 1 : gates >= 4 ? 2 : gates == 3 ? 3 : gates == 2 ? 4 : 8;
-  constexpr int64_t kAhead = 32 * kWidth;  // floats of r fetched ahead: the stream is faster than what L2 offers unasked
   V part[kChains][batch][gates];
 #pragma GCC unroll 8
   for (int u = 0; u < kChains; u++)
@@ -61,10 +60,7 @@ ZOI_INLINE void add_products(V (&sum)[batch][gates], const float* const (&h)[bat
   const auto step = [&](int64_t k, int u) __attribute__((always_inline)) {
     V w[gates];
 #pragma GCC unroll 4
-    for (int g = 0; g < gates; g++) {
-      w[g] = load(r + g * kWidth);
-      if (kWidth == 16 || g % 2 == 0) __builtin_prefetch(r + g * kWidth + kAhead);
-    }
+    for (int g = 0; g < gates; g++) w[g] = load(r + g * kWidth);
 #pragma GCC unroll 4
     for (int b = 0; b < batch; b++) {
       const V v = broadcast(h[b] + k);

@@ -41,8 +41,9 @@ std::vector<int64_t> words_of(const zoi::Family& family, const nb::dict& problem
       else
         items.push_back(value);
       if (static_cast<int64_t>(items.size()) > field.count)
-        throw nb::value_error(("step '" + step + "': field '" + field.name + "' takes at most " +
-                               std::to_string(field.count) + " values").c_str());
+        throw nb::value_error(
+            ("step '" + step + "': field '" + field.name + "' takes at most " + std::to_string(field.count) + " values")
+                .c_str());
       for (size_t i = 0; i < items.size(); ++i)
         words[at + i] = field.real ? std::bit_cast<int64_t>(nb::cast<double>(items[i])) : nb::cast<int64_t>(items[i]);
     }
@@ -53,8 +54,9 @@ std::vector<int64_t> words_of(const zoi::Family& family, const nb::dict& problem
       bool found = false;
       for (int64_t f = 0; f < family.field_count; ++f) found |= nb::cast<std::string>(key) == family.fields[f].name;
       if (!found)
-        throw nb::value_error(("step '" + step + "': family '" + family.name + "' has no field '" +
-                               nb::cast<std::string>(key) + "'").c_str());
+        throw nb::value_error(
+            ("step '" + step + "': family '" + family.name + "' has no field '" + nb::cast<std::string>(key) + "'")
+                .c_str());
     }
   }
   return words;
@@ -204,8 +206,8 @@ size_t find_port(const std::vector<zoi::Port>& list, const std::string& name, co
 
 nb::object view(nb::handle session, const zoi::Port& port, std::byte* data) {
   nb::module_ numpy = nb::module_::import_("numpy");
-  nb::object flat = nb::cast(nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(
-      data, {static_cast<size_t>(port.bytes)}, session));
+  nb::object flat =
+      nb::cast(nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>(data, {static_cast<size_t>(port.bytes)}, session));
   return flat.attr("view")(zoi::dtype_name(port.dtype)).attr("reshape")(nb::tuple(nb::cast(port.shape)));
 }
 
@@ -234,91 +236,126 @@ NB_MODULE(_native, m) {
   });
 
   nb::class_<Program>(m, "Program")
-      .def("__init__", [](Program* self, const std::string& name) { new (self) Program{.name = name}; }, "name"_a)
-      .def("buffer", [](Program& p, int64_t size, const std::string& name) {
-        p.buffers.push_back({.name = name, .bytes = size});
-        return p.buffers.size() - 1;
-      }, "size"_a, "name"_a = "")
-      .def("constant", [](Program& p, nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> data, const std::string& name) {
-        p.buffers.push_back({.name = name, .bytes = static_cast<int64_t>(data.nbytes()),
-                             .constant = static_cast<const std::byte*>(data.data()), .is_constant = true});
-        p.owners.push_back(std::shared_ptr<const void>(new nb::ndarray<nb::ro>(data), [](const void* held) {
-          nb::gil_scoped_acquire gil;
-          delete static_cast<const nb::ndarray<nb::ro>*>(held);
-        }));
-        return p.buffers.size() - 1;
-      }, "data"_a, "name"_a = "")
-      .def("input", [](Program& p, const std::string& name, const std::string& dtype, std::vector<int64_t> shape,
-                       int32_t buffer) {
-        p.inputs.push_back(port_of(name, dtype, std::move(shape), buffer, 0));
-        if (buffer >= 0 && static_cast<size_t>(buffer) < p.buffers.size())
-          p.buffers[static_cast<size_t>(buffer)].is_input = true;
-      }, "name"_a, "dtype"_a, "shape"_a, "buffer"_a)
-      .def("output", [](Program& p, const std::string& name, const std::string& dtype, std::vector<int64_t> shape,
-                        int32_t buffer, int64_t offset) {
-        p.outputs.push_back(port_of(name, dtype, std::move(shape), buffer, offset));
-      }, "name"_a, "dtype"_a, "shape"_a, "buffer"_a, "offset"_a = 0)
-      .def("state", [](Program& p, const std::string& input, const std::string& output) {
-        p.states.push_back({static_cast<int32_t>(find_port(p.inputs, input, "input")),
-                            static_cast<int32_t>(find_port(p.outputs, output, "output"))});
-      }, "input"_a, "output"_a)
-      .def("step", [](Program& p, const std::string& name, const std::string& family, const nb::dict& problem,
-                      const std::vector<Ref>& operands) {
-        zoi::Step step{.name = name, .family = zoi::find_family(family)};
-        if (!step.family) throw zoi::Error("step '" + name + "': no family of kernels named '" + family + "'");
-        step.problem = words_of(*step.family, problem, name);
-        if (static_cast<int64_t>(operands.size()) != step.family->operand_count)
-          throw zoi::Error("step '" + name + "': found " + std::to_string(operands.size()) + " operands; family '" +
-                           family + "' takes " + std::to_string(step.family->operand_count));
-        for (const Ref& ref : operands)
-          step.operands.push_back(ref ? zoi::OperandRef{ref->first, ref->second} : zoi::OperandRef{});
-        p.steps.push_back(std::move(step));
-      }, "name"_a, "family"_a, "problem"_a, "operands"_a);
+      .def(
+          "__init__", [](Program* self, const std::string& name) { new (self) Program{.name = name}; }, "name"_a)
+      .def(
+          "buffer",
+          [](Program& p, int64_t size, const std::string& name) {
+            p.buffers.push_back({.name = name, .bytes = size});
+            return p.buffers.size() - 1;
+          },
+          "size"_a, "name"_a = "")
+      .def(
+          "constant",
+          [](Program& p, nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> data, const std::string& name) {
+            p.buffers.push_back({.name = name,
+                                 .bytes = static_cast<int64_t>(data.nbytes()),
+                                 .constant = static_cast<const std::byte*>(data.data()),
+                                 .is_constant = true});
+            p.owners.push_back(std::shared_ptr<const void>(new nb::ndarray<nb::ro>(data), [](const void* held) {
+              nb::gil_scoped_acquire gil;
+              delete static_cast<const nb::ndarray<nb::ro>*>(held);
+            }));
+            return p.buffers.size() - 1;
+          },
+          "data"_a, "name"_a = "")
+      .def(
+          "input",
+          [](Program& p, const std::string& name, const std::string& dtype, std::vector<int64_t> shape,
+             int32_t buffer) {
+            p.inputs.push_back(port_of(name, dtype, std::move(shape), buffer, 0));
+            if (buffer >= 0 && static_cast<size_t>(buffer) < p.buffers.size())
+              p.buffers[static_cast<size_t>(buffer)].is_input = true;
+          },
+          "name"_a, "dtype"_a, "shape"_a, "buffer"_a)
+      .def(
+          "output",
+          [](Program& p, const std::string& name, const std::string& dtype, std::vector<int64_t> shape, int32_t buffer,
+             int64_t offset) { p.outputs.push_back(port_of(name, dtype, std::move(shape), buffer, offset)); },
+          "name"_a, "dtype"_a, "shape"_a, "buffer"_a, "offset"_a = 0)
+      .def(
+          "state",
+          [](Program& p, const std::string& input, const std::string& output) {
+            p.states.push_back({static_cast<int32_t>(find_port(p.inputs, input, "input")),
+                                static_cast<int32_t>(find_port(p.outputs, output, "output"))});
+          },
+          "input"_a, "output"_a)
+      .def(
+          "step",
+          [](Program& p, const std::string& name, const std::string& family, const nb::dict& problem,
+             const std::vector<Ref>& operands) {
+            zoi::Step step{.name = name, .family = zoi::find_family(family)};
+            if (!step.family) throw zoi::Error("step '" + name + "': no family of kernels named '" + family + "'");
+            step.problem = words_of(*step.family, problem, name);
+            if (static_cast<int64_t>(operands.size()) != step.family->operand_count)
+              throw zoi::Error("step '" + name + "': found " + std::to_string(operands.size()) + " operands; family '" +
+                               family + "' takes " + std::to_string(step.family->operand_count));
+            for (const Ref& ref : operands)
+              step.operands.push_back(ref ? zoi::OperandRef{ref->first, ref->second} : zoi::OperandRef{});
+            p.steps.push_back(std::move(step));
+          },
+          "name"_a, "family"_a, "problem"_a, "operands"_a);
 
   nb::class_<zoi::Plan>(m, "Plan")
       .def(nb::new_([](const Program& program, const std::string& arch, std::map<std::string, std::string> pick) {
              return std::make_shared<zoi::Plan>(program, zoi::runnable_arch(arch), pick);
-           }), "program"_a, "arch"_a = "auto", "pick"_a = std::map<std::string, std::string>())
-      .def_static("load", [](const std::string& path, const std::string& arch) {
-        return std::make_shared<zoi::Plan>(zoi::load_program(path), zoi::runnable_arch(arch));
-      }, "path"_a, "arch"_a = "auto")
-      .def("save", [](const zoi::Plan& p, const std::string& path) { zoi::save_program(p.program(), path); }, "path"_a,
-           nb::call_guard<nb::gil_scoped_release>())
+           }),
+           "program"_a, "arch"_a = "auto", "pick"_a = std::map<std::string, std::string>())
+      .def_static(
+          "load",
+          [](const std::string& path, const std::string& arch) {
+            return std::make_shared<zoi::Plan>(zoi::load_program(path), zoi::runnable_arch(arch));
+          },
+          "path"_a, "arch"_a = "auto")
+      .def(
+          "save", [](const zoi::Plan& p, const std::string& path) { zoi::save_program(p.program(), path); }, "path"_a,
+          nb::call_guard<nb::gil_scoped_release>())
       .def("validate", [](const zoi::Plan& p) { zoi::validate(p.program(), p.layout()); })
-      .def("memory", [](const zoi::Plan& p, int lanes) { return memory_dict(p.memory(lanes)); }, "lanes"_a = 1)
+      .def(
+          "memory", [](const zoi::Plan& p, int lanes) { return memory_dict(p.memory(lanes)); }, "lanes"_a = 1)
       .def_prop_ro("name", [](const zoi::Plan& p) { return p.program().name; })
       .def_prop_ro("arch", [](const zoi::Plan& p) { return zoi::arch_name(p.arch()); })
       .def_prop_ro("inputs", [](const zoi::Plan& p) { return ports(p.program().inputs); })
       .def_prop_ro("outputs", [](const zoi::Plan& p) { return ports(p.program().outputs); })
-      .def_prop_ro("states", [](const zoi::Plan& p) {
-        std::vector<std::pair<std::string, std::string>> result;
-        for (const zoi::State& s : p.program().states)
-          result.emplace_back(p.program().inputs[static_cast<size_t>(s.input)].name,
-                              p.program().outputs[static_cast<size_t>(s.output)].name);
-        return result;
-      })
+      .def_prop_ro("states",
+                   [](const zoi::Plan& p) {
+                     std::vector<std::pair<std::string, std::string>> result;
+                     for (const zoi::State& s : p.program().states)
+                       result.emplace_back(p.program().inputs[static_cast<size_t>(s.input)].name,
+                                           p.program().outputs[static_cast<size_t>(s.output)].name);
+                     return result;
+                   })
       .def_prop_ro("steps", steps_of);
 
   nb::class_<zoi::Session>(m, "Session")
-      .def("__init__", [](zoi::Session* self, std::shared_ptr<zoi::Plan> plan, std::optional<std::vector<int>> cores,
-                          int lanes, bool armed, bool lock, bool huge_pages, bool flush_denormals, bool split_all) {
-        new (self) zoi::Session(std::move(plan), {cores.value_or(std::vector<int>()), lanes, armed, lock, huge_pages,
-                                                  flush_denormals, split_all});
-      }, "plan"_a, "cores"_a = nb::none(), "lanes"_a = 0, "armed"_a = false, "lock"_a = false,
-           "huge_pages"_a = false, "flush_denormals"_a = false, "split_all"_a = false)
+      .def(
+          "__init__",
+          [](zoi::Session* self, std::shared_ptr<zoi::Plan> plan, std::optional<std::vector<int>> cores, int lanes,
+             bool armed, bool lock, bool huge_pages, bool flush_denormals, bool split_all) {
+            new (self) zoi::Session(std::move(plan), {cores.value_or(std::vector<int>()), lanes, armed, lock,
+                                                      huge_pages, flush_denormals, split_all});
+          },
+          "plan"_a, "cores"_a = nb::none(), "lanes"_a = 0, "armed"_a = false, "lock"_a = false, "huge_pages"_a = false,
+          "flush_denormals"_a = false, "split_all"_a = false)
       .def("run", &zoi::Session::run, nb::call_guard<nb::gil_scoped_release>())
       .def("profile", &zoi::profile, "runs"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("reset", &zoi::Session::reset)
-      .def("input", [](nb::handle_t<zoi::Session> self, const std::string& name) {
-        auto& s = nb::cast<zoi::Session&>(self);
-        const size_t index = find_port(s.plan().program().inputs, name, "input");
-        return view(self, s.plan().program().inputs[index], s.input(index));
-      }, "name"_a)
-      .def("output", [](nb::handle_t<zoi::Session> self, const std::string& name) {
-        auto& s = nb::cast<zoi::Session&>(self);
-        const size_t index = find_port(s.plan().program().outputs, name, "output");
-        return view(self, s.plan().program().outputs[index], s.output(index));
-      }, "name"_a)
+      .def(
+          "input",
+          [](nb::handle_t<zoi::Session> self, const std::string& name) {
+            auto& s = nb::cast<zoi::Session&>(self);
+            const size_t index = find_port(s.plan().program().inputs, name, "input");
+            return view(self, s.plan().program().inputs[index], s.input(index));
+          },
+          "name"_a)
+      .def(
+          "output",
+          [](nb::handle_t<zoi::Session> self, const std::string& name) {
+            auto& s = nb::cast<zoi::Session&>(self);
+            const size_t index = find_port(s.plan().program().outputs, name, "output");
+            return view(self, s.plan().program().outputs[index], s.output(index));
+          },
+          "name"_a)
       .def_prop_ro("memory", [](const zoi::Session& s) { return memory_dict(s.memory()); })
       .def_prop_ro("lanes", &zoi::Session::lanes);
 }

@@ -8,9 +8,9 @@ namespace zoi {
 /// Values are written into .zoi files: append only. `p0` and `p1` are the problem's act_p0 and act_p1.
 enum Activation : int64_t {
   kActNone = 0,
-  kActRelu,         // max(x, 0), NaN kept
-  kActClip,         // min(max(x, p0), p1), NaN kept
-  kActSigmoid,      // 1 / (1 + exp(-x))
+  kActRelu,     // max(x, 0), NaN kept
+  kActClip,     // min(max(x, p0), p1), NaN kept
+  kActSigmoid,  // 1 / (1 + exp(-x))
   kActTanh,
   kActGelu,         // 0.5 x (1 + erf(x / sqrt(2)))
   kActGeluTanh,     // 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))

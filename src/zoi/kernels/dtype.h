@@ -88,19 +88,32 @@ struct TypeTag {
 template <class Body>
 inline void with_dtype(int64_t dtype, Body body) {
   switch (dtype) {
-    case kF32: return body(TypeTag<float>{});
-    case kF64: return body(TypeTag<double>{});
-    case kF16: return body(TypeTag<Half>{});
-    case kBF16: return body(TypeTag<BFloat>{});
-    case kI8: return body(TypeTag<int8_t>{});
-    case kU8: return body(TypeTag<uint8_t>{});
-    case kI16: return body(TypeTag<int16_t>{});
-    case kU16: return body(TypeTag<uint16_t>{});
-    case kI32: return body(TypeTag<int32_t>{});
-    case kU32: return body(TypeTag<uint32_t>{});
-    case kI64: return body(TypeTag<int64_t>{});
-    case kU64: return body(TypeTag<uint64_t>{});
-    default: return body(TypeTag<Bool>{});
+    case kF32:
+      return body(TypeTag<float>{});
+    case kF64:
+      return body(TypeTag<double>{});
+    case kF16:
+      return body(TypeTag<Half>{});
+    case kBF16:
+      return body(TypeTag<BFloat>{});
+    case kI8:
+      return body(TypeTag<int8_t>{});
+    case kU8:
+      return body(TypeTag<uint8_t>{});
+    case kI16:
+      return body(TypeTag<int16_t>{});
+    case kU16:
+      return body(TypeTag<uint16_t>{});
+    case kI32:
+      return body(TypeTag<int32_t>{});
+    case kU32:
+      return body(TypeTag<uint32_t>{});
+    case kI64:
+      return body(TypeTag<int64_t>{});
+    case kU64:
+      return body(TypeTag<uint64_t>{});
+    default:
+      return body(TypeTag<Bool>{});
   }
 }
 

@@ -15,9 +15,7 @@
 namespace zoi {
 
 /// Element types of operands. The values are written into .zoi files: append only.
-enum DType : int64_t {
-  kF32 = 0, kF64, kF16, kBF16, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kBool, kDTypeCount
-};
+enum DType : int64_t { kF32 = 0, kF64, kF16, kBF16, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kBool, kDTypeCount };
 
 /// One token per architecture: file suffix, namespace, table column, compile-flag key and `arch=` value.
 enum class Arch : uint8_t { generic, avx2, avx512, kCount };
@@ -81,13 +79,13 @@ struct Kernel {
   Arch arch;
   KernelFn run;
   bool (*supports)(const void* problem);
-  int64_t (*slices)(const void* problem);        // parts that may run on different lanes; nullptr: 1
-  int64_t (*scratch)(const void* problem);       // bytes a lane; nullptr: 0
+  int64_t (*slices)(const void* problem);   // parts that may run on different lanes; nullptr: 1
+  int64_t (*scratch)(const void* problem);  // bytes a lane; nullptr: 0
   // Bytes of `operand` (a present weight) in this kernel's own layout, 0 to use the plain one. nullptr: always 0.
   int64_t (*packed_bytes)(const void* problem, int operand);
   void (*pack)(const void* problem, int operand, const void* plain, void* packed);
-  double (*cost)(const void* problem);           // estimated core cycles on one lane, for ordering
-  bool exact;                                    // same bits as `generic`
+  double (*cost)(const void* problem);  // estimated core cycles on one lane, for ordering
+  bool exact;                           // same bits as `generic`
 };
 
 struct KernelEntry {
@@ -133,11 +131,10 @@ inline constexpr int64_t kMaxOperands = 16;
 #define ZOI_REFLECT_A(name, count) {#name, count, false},
 #define ZOI_REFLECT_R(name) {#name, 1, true},
 #define ZOI_REFLECT_S(name, count) {#name, count, true},
-#define ZOI_PROBLEM(Name, LIST)                                                    \
-  struct Name {                                                                    \
-    LIST(ZOI_DECLARE_I, ZOI_DECLARE_A, ZOI_DECLARE_R, ZOI_DECLARE_S)               \
-  };                                                                               \
-  inline constexpr Field k##Name##Fields[] = {                                     \
-      LIST(ZOI_REFLECT_I, ZOI_REFLECT_A, ZOI_REFLECT_R, ZOI_REFLECT_S)};
+#define ZOI_PROBLEM(Name, LIST)                                      \
+  struct Name {                                                      \
+    LIST(ZOI_DECLARE_I, ZOI_DECLARE_A, ZOI_DECLARE_R, ZOI_DECLARE_S) \
+  };                                                                 \
+  inline constexpr Field k##Name##Fields[] = {LIST(ZOI_REFLECT_I, ZOI_REFLECT_A, ZOI_REFLECT_R, ZOI_REFLECT_S)};
 
 }  // namespace zoi

@@ -3,12 +3,13 @@
 namespace zoi {
 
 // Weak so that a build may leave a family out.
-[[gnu::weak]] extern const Family kGemm, kMatmul, kConv, kDepthwise, kPool, kPointwise, kSoftmax, kNorm, kReduce, kRecurrent, kCopy,
-    kFill, kGather, kResize, kAttention;
+[[gnu::weak]] extern const Family kGemm, kMatmul, kConv, kDepthwise, kPool, kPointwise, kSoftmax, kNorm, kReduce,
+    kRecurrent, kCopy, kFill, kGather, kResize, kAttention;
 
 namespace {
-constexpr const Family* kFamilies[] = {&kGemm, &kMatmul, &kConv, &kDepthwise, &kPool, &kPointwise, &kSoftmax,
-                                       &kNorm, &kReduce, &kRecurrent, &kCopy, &kFill, &kGather, &kResize, &kAttention};
+constexpr const Family* kFamilies[] = {&kGemm,      &kMatmul,  &kConv,   &kDepthwise, &kPool,
+                                       &kPointwise, &kSoftmax, &kNorm,   &kReduce,    &kRecurrent,
+                                       &kCopy,      &kFill,    &kGather, &kResize,    &kAttention};
 constexpr const char* kArchNames[] = {"generic", "avx2", "avx512"};
 }  // namespace
 

@@ -11,10 +11,10 @@ inline constexpr int64_t kAlignment = 64;
 inline constexpr int64_t align_up(int64_t bytes) { return (bytes + kAlignment - 1) & -kAlignment; }
 
 struct Placement {
-  int64_t offset = -1;         // in the arena; -1: constant, or never used
-  int64_t bytes = 0;           // aligned
-  int64_t first = 0, last = 0; // steps during which the buffer is alive, inclusive
-  int32_t root = -1;           // the buffer whose memory this one shares in place, or itself
+  int64_t offset = -1;          // in the arena; -1: constant, or never used
+  int64_t bytes = 0;            // aligned
+  int64_t first = 0, last = 0;  // steps during which the buffer is alive, inclusive
+  int32_t root = -1;            // the buffer whose memory this one shares in place, or itself
 };
 
 struct Layout {

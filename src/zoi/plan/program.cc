@@ -8,8 +8,9 @@ namespace {
 constexpr struct {
   const char* name;
   int64_t bytes;
-} kDTypes[] = {{"float32", 4}, {"float64", 8}, {"float16", 2}, {"bfloat16", 2}, {"int8", 1},   {"uint8", 1}, {"int16", 2},
-               {"uint16", 2},  {"int32", 4},   {"uint32", 4},  {"int64", 8},    {"uint64", 8}, {"bool", 1}};
+} kDTypes[] = {{"float32", 4}, {"float64", 8}, {"float16", 2}, {"bfloat16", 2}, {"int8", 1},
+               {"uint8", 1},   {"int16", 2},   {"uint16", 2},  {"int32", 4},    {"uint32", 4},
+               {"int64", 8},   {"uint64", 8},  {"bool", 1}};
 static_assert(std::size(kDTypes) == kDTypeCount);
 
 constexpr int64_t kMaxBytes = int64_t{1} << 46;

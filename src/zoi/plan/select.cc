@@ -44,7 +44,8 @@ Choice select(const Step& step, Arch arch, const std::string& pick) {
     best.why = pick.empty() ? passed_over + "the best that supports it" : "picked";
     return best;
   }
-  if (!pick.empty() && passed_over.empty()) passed_over = "family '" + std::string(family.name) + "' has no such kernel";
+  if (!pick.empty() && passed_over.empty())
+    passed_over = "family '" + std::string(family.name) + "' has no such kernel";
   throw Error("step '" + step.name + "': no kernel for it" + (pick.empty() ? "" : " named '" + pick + "'") + ": " +
               passed_over);
 }

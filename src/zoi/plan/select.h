@@ -16,7 +16,8 @@ struct Choice {
 };
 
 /// The first kernel of the family's table that `arch` can run and that supports the problem, or a later one of the same
-/// architecture that is expected to cost less; or the one named by `pick`. Throws Error if there is none, or if `pick` is unknown, not in this build, or does not support it.
+/// architecture that is expected to cost less; or the one named by `pick`. Throws Error if there is none, or if `pick`
+/// is unknown, not in this build, or does not support it.
 Choice select(const Step& step, Arch arch, const std::string& pick = {});
 
 }  // namespace zoi

@@ -5,14 +5,13 @@ namespace zoi {
 #if defined(__x86_64__)
 namespace {
 // __builtin_cpu_supports also asks XGETBV whether the operating system saves the registers.
-#define ZOI_HAS(name) \
-  { #name, __builtin_cpu_supports(#name) != 0 }
+#define ZOI_HAS(name) {#name, __builtin_cpu_supports(#name) != 0}
 }  // namespace
 
 std::span<const Feature> cpu_features() {
-  static const Feature features[] = {ZOI_HAS(avx2),     ZOI_HAS(fma),      ZOI_HAS(bmi2),       ZOI_HAS(avx512f),
-                                     ZOI_HAS(avx512bw), ZOI_HAS(avx512dq), ZOI_HAS(avx512vl),   ZOI_HAS(avx512vnni),
-                                     ZOI_HAS(avx512bf16)};
+  static const Feature features[] = {ZOI_HAS(avx2),     ZOI_HAS(fma),        ZOI_HAS(bmi2),
+                                     ZOI_HAS(avx512f),  ZOI_HAS(avx512bw),   ZOI_HAS(avx512dq),
+                                     ZOI_HAS(avx512vl), ZOI_HAS(avx512vnni), ZOI_HAS(avx512bf16)};
   return features;
 }
 

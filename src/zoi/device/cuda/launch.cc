@@ -5,25 +5,18 @@ namespace {
 
 constexpr int kClusterAttribute = 4;
 
-} // namespace
+}  // namespace
 
-Launch::Launch(std::shared_ptr<Function> function, std::array<uint32_t, 3> grid,
-               uint32_t threads, uint32_t cluster,
-               const std::vector<std::string> &parameters)
+Launch::Launch(std::shared_ptr<Function> function, std::array<uint32_t, 3> grid, uint32_t threads, uint32_t cluster,
+               const std::vector<std::string>& parameters)
     : function_(std::move(function)), parameters_(parameters) {
-  if (!grid[0] || !grid[1] || !grid[2] || threads == 0 || threads > 1024 ||
-      cluster == 0 || grid[0] % cluster != 0)
-    throw Error(
-        Fault::invalid,
-        "a launch of " + std::to_string(grid[0]) + "x" +
-            std::to_string(grid[1]) + "x" + std::to_string(grid[2]) +
-            " blocks of " + std::to_string(threads) +
-            " threads in clusters of " + std::to_string(cluster) +
-            ": each must be positive, and a cluster must divide the grid.");
-  for (std::string &bytes : parameters_)
-    pointers_.push_back(bytes.data());
-  for (int i = 0; i < 3; ++i)
-    config_.grid[i] = grid[i];
+  if (!grid[0] || !grid[1] || !grid[2] || threads == 0 || threads > 1024 || cluster == 0 || grid[0] % cluster != 0)
+    throw Error(Fault::invalid, "a launch of " + std::to_string(grid[0]) + "x" + std::to_string(grid[1]) + "x" +
+                                    std::to_string(grid[2]) + " blocks of " + std::to_string(threads) +
+                                    " threads in clusters of " + std::to_string(cluster) +
+                                    ": each must be positive, and a cluster must divide the grid.");
+  for (std::string& bytes : parameters_) pointers_.push_back(bytes.data());
+  for (int i = 0; i < 3; ++i) config_.grid[i] = grid[i];
   config_.block[0] = threads;
   config_.block[1] = config_.block[2] = 1;
   config_.shared = static_cast<uint32_t>(function_->shared());
@@ -37,20 +30,17 @@ void Launch::run(Handle stream) {
   function_->device().use();
   config_.stream = stream;
   config_.attributes = &attribute_;
-  check(
-      driver().launch(&config_, function_->handle(), pointers_.data(), nullptr),
-      "launching a kernel");
+  check(driver().launch(&config_, function_->handle(), pointers_.data(), nullptr), "launching a kernel");
 }
 
-void Launch::patch(size_t index, const std::string &bytes) {
+void Launch::patch(size_t index, const std::string& bytes) {
   if (index >= parameters_.size() || bytes.size() != parameters_[index].size())
-    throw Error(Fault::invalid, "the launch has no parameter " +
-                                    std::to_string(index) + " of " +
+    throw Error(Fault::invalid, "the launch has no parameter " + std::to_string(index) + " of " +
                                     std::to_string(bytes.size()) + " bytes.");
   std::memcpy(parameters_[index].data(), bytes.data(), bytes.size());
 }
 
-Buffer::Buffer(Device &device, size_t bytes) : device_(device), bytes_(bytes) {
+Buffer::Buffer(Device& device, size_t bytes) : device_(device), bytes_(bytes) {
   device.use();
   check(driver().alloc(&pointer_, bytes ? bytes : 1),
         ("reserving " + std::to_string(bytes) + " bytes on the GPU").c_str());
@@ -61,8 +51,7 @@ Buffer::~Buffer() {
   driver().free(pointer_);
 }
 
-HostBuffer::HostBuffer(Device &device, size_t bytes)
-    : device_(device), bytes_(bytes) {
+HostBuffer::HostBuffer(Device& device, size_t bytes) : device_(device), bytes_(bytes) {
   device.use();
   constexpr unsigned kPortable = 1, kMapped = 2;
   check(driver().host_alloc(&data_, bytes ? bytes : 1, kPortable | kMapped),
@@ -80,7 +69,7 @@ Pointer HostBuffer::pointer() const {
   return at;
 }
 
-Stream::Stream(Device &device) : device_(device) {
+Stream::Stream(Device& device) : device_(device) {
   device.use();
   constexpr unsigned kNonBlocking = 1;
   check(driver().stream_create(&handle_, kNonBlocking), "making a stream");
@@ -96,7 +85,7 @@ void Stream::synchronize() const {
   check(driver().stream_synchronize(handle_), "waiting for a stream");
 }
 
-Event::Event(Device &device) : device_(device) {
+Event::Event(Device& device) : device_(device) {
   device.use();
   check(driver().event_create(&handle_, 0), "making an event");
 }
@@ -106,35 +95,28 @@ Event::~Event() {
   driver().event_destroy(handle_);
 }
 
-void Event::record(Handle stream) {
-  check(driver().event_record(handle_, stream), "recording an event");
-}
+void Event::record(Handle stream) { check(driver().event_record(handle_, stream), "recording an event"); }
 
-void Event::synchronize() const {
-  check(driver().event_synchronize(handle_), "waiting for an event");
-}
+void Event::synchronize() const { check(driver().event_synchronize(handle_), "waiting for an event"); }
 
-float Event::since(const Event &start) const {
+float Event::since(const Event& start) const {
   synchronize();
   float ms = 0;
-  check(driver().event_elapsed(&ms, start.handle_, handle_),
-        "reading the time between events");
+  check(driver().event_elapsed(&ms, start.handle_, handle_), "reading the time between events");
   return ms;
 }
 
-void Graph::begin(Device &device, Handle stream) {
+void Graph::begin(Device& device, Handle stream) {
   device.use();
   constexpr int kThreadLocal = 1;
-  check(driver().capture_begin(stream, kThreadLocal),
-        "starting to capture a graph");
+  check(driver().capture_begin(stream, kThreadLocal), "starting to capture a graph");
 }
 
-Graph::Graph(Device &device, Handle stream) : device_(device) {
+Graph::Graph(Device& device, Handle stream) : device_(device) {
   device.use();
   check(driver().capture_end(stream, &graph_), "capturing a graph");
   const Result result = driver().graph_instantiate(&exec_, graph_, 0);
-  if (result != 0)
-    driver().graph_destroy(graph_);
+  if (result != 0) driver().graph_destroy(graph_);
   check(result, "making a graph ready");
 }
 
@@ -149,4 +131,4 @@ void Graph::run(Handle stream) {
   check(driver().graph_launch(exec_, stream), "launching a graph");
 }
 
-} // namespace zoi::cuda
+}  // namespace zoi::cuda

@@ -41,8 +41,17 @@ constexpr KernelEntry kKernels[] = {ZOI_ATTENTION_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kAttention = {
-    "attention", kOperands, kAttentionOperands, kAttentionProblemFields, std::size(kAttentionProblemFields),
-    sizeof(AttentionProblem), check, nullptr, flops, kKernels, std::size(kKernels),
+    "attention",
+    kOperands,
+    kAttentionOperands,
+    kAttentionProblemFields,
+    std::size(kAttentionProblemFields),
+    sizeof(AttentionProblem),
+    check,
+    nullptr,
+    flops,
+    kKernels,
+    std::size(kKernels),
 };
 
 }  // namespace zoi

@@ -49,8 +49,16 @@ double cost(const void* problem) {
 }  // namespace
 
 extern const Kernel attention_f32_generic = {
-    .name = "attention_f32_generic", .arch = Arch::generic, .run = run, .supports = supports, .slices = slices,
-    .scratch = scratch, .packed_bytes = nullptr, .pack = nullptr, .cost = cost, .exact = true,
+    .name = "attention_f32_generic",
+    .arch = Arch::generic,
+    .run = run,
+    .supports = supports,
+    .slices = slices,
+    .scratch = scratch,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = cost,
+    .exact = true,
 };
 
 }  // namespace zoi

@@ -7,10 +7,10 @@
 
 namespace zoi::ZOI_ISA {
 
-inline constexpr int kRows = 6;                              // query rows of one block
-inline constexpr int kGroup = kRegisters == 32 ? 4 : 2;      // vectors of one register tile
-inline constexpr int64_t kSliceRows = 48;                    // rows of a head that one slice takes
-inline constexpr int64_t kMaxKeys = 2048;                    // scores of a block stay well inside L2
+inline constexpr int kRows = 6;                          // query rows of one block
+inline constexpr int kGroup = kRegisters == 32 ? 4 : 2;  // vectors of one register tile
+inline constexpr int64_t kSliceRows = 48;                // rows of a head that one slice takes
+inline constexpr int64_t kMaxKeys = 2048;                // scores of a block stay well inside L2
 
 ZOI_INLINE int64_t panels(int64_t n) { return (n + kWidth - 1) / kWidth; }
 
@@ -160,8 +160,7 @@ ZOI_INLINE void attention(const AttentionArgs& args, Lane lane) {
   int64_t packed = -1;
   for (int64_t slice = range.begin; slice < range.end; slice++) {
     const int64_t head = slice / parts, b = head / p.batch1, h = head % p.batch1;
-    if (head != packed)
-      transpose_keys(args.k + b * p.k_batch0 + h * p.k_batch1, p.k_row, p.n, p.d, keys);
+    if (head != packed) transpose_keys(args.k + b * p.k_batch0 + h * p.k_batch1, p.k_row, p.n, p.d, keys);
     packed = head;
     const int64_t begin = slice % parts * kSliceRows, end = begin + kSliceRows < p.m ? begin + kSliceRows : p.m;
     for (int64_t i = begin; i < end; i += kRows) {
@@ -174,12 +173,23 @@ ZOI_INLINE void attention(const AttentionArgs& args, Lane lane) {
           scores,
       };
       switch (end - i) {
-        case 1: attend<1>(p, at); break;
-        case 2: attend<2>(p, at); break;
-        case 3: attend<3>(p, at); break;
-        case 4: attend<4>(p, at); break;
-        case 5: attend<5>(p, at); break;
-        default: attend<6>(p, at);
+        case 1:
+          attend<1>(p, at);
+          break;
+        case 2:
+          attend<2>(p, at);
+          break;
+        case 3:
+          attend<3>(p, at);
+          break;
+        case 4:
+          attend<4>(p, at);
+          break;
+        case 5:
+          attend<5>(p, at);
+          break;
+        default:
+          attend<6>(p, at);
       }
     }
   }
@@ -188,9 +198,7 @@ ZOI_INLINE void attention(const AttentionArgs& args, Lane lane) {
 ZOI_INLINE bool attention_supports(const AttentionProblem& p) {
   return p.n <= kMaxKeys && (p.mask_col == 0 || p.mask_col == 1);
 }
-ZOI_INLINE int64_t attention_scratch(const AttentionProblem& p) {
-  return panels(p.n) * kWidth * (p.d + kRows) * 4;
-}
+ZOI_INLINE int64_t attention_scratch(const AttentionProblem& p) { return panels(p.n) * kWidth * (p.d + kRows) * 4; }
 ZOI_INLINE double attention_cost(const AttentionProblem& p) {
   const double rows = static_cast<double>(p.batch0 * p.batch1 * p.m), n = static_cast<double>(p.n);
   const double fmas = rows * n * static_cast<double>(p.d + p.dv) / 16;  // both ISAs: 16 lanes a cycle

@@ -18,8 +18,15 @@ static double cost(const void* p) { return attention_cost(*static_cast<const Att
 }  // namespace avx2
 
 extern const Kernel attention_f32_avx2 = {
-    .name = "attention_f32_avx2", .arch = Arch::avx2, .run = avx2::run, .supports = avx2::supports,
-    .slices = avx2::slices, .scratch = avx2::scratch, .packed_bytes = nullptr, .pack = nullptr, .cost = avx2::cost,
+    .name = "attention_f32_avx2",
+    .arch = Arch::avx2,
+    .run = avx2::run,
+    .supports = avx2::supports,
+    .slices = avx2::slices,
+    .scratch = avx2::scratch,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = avx2::cost,
     .exact = false,
 };
 

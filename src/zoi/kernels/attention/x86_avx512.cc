@@ -18,8 +18,15 @@ static double cost(const void* p) { return attention_cost(*static_cast<const Att
 }  // namespace avx512
 
 extern const Kernel attention_f32_avx512 = {
-    .name = "attention_f32_avx512", .arch = Arch::avx512, .run = avx512::run, .supports = avx512::supports,
-    .slices = avx512::slices, .scratch = avx512::scratch, .packed_bytes = nullptr, .pack = nullptr, .cost = avx512::cost,
+    .name = "attention_f32_avx512",
+    .arch = Arch::avx512,
+    .run = avx512::run,
+    .supports = avx512::supports,
+    .slices = avx512::slices,
+    .scratch = avx512::scratch,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = avx512::cost,
     .exact = false,
 };
 

@@ -62,8 +62,8 @@ constexpr KernelEntry kKernels[] = {ZOI_CONV_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kConv = {
-    "conv", kOperands, kConvOperands, kConvProblemFields, std::size(kConvProblemFields),
-    sizeof(ConvProblem), check, in_place, flops, kKernels, std::size(kKernels),
+    "conv", kOperands, kConvOperands, kConvProblemFields, std::size(kConvProblemFields), sizeof(ConvProblem),
+    check,  in_place,  flops,         kKernels,           std::size(kKernels),
 };
 
 }  // namespace zoi

@@ -19,9 +19,9 @@ inline constexpr int64_t kBlockPixels = 192;
 enum class ConvMode { rows, taps };
 struct ConvShape {
   ConvMode mode;
-  int64_t depth;         // terms of one output element
-  int64_t sums, length;  // a tile sums `sums` times over `length` terms
-  int64_t rows, columns; // output pixels of a block
+  int64_t depth;          // terms of one output element
+  int64_t sums, length;   // a tile sums `sums` times over `length` terms
+  int64_t rows, columns;  // output pixels of a block
   int64_t row_blocks, column_blocks, blocks;
   int64_t wide, kw, oc;        // pixels made one, and that pixel's taps and channels
   bool direct;                 // rows mode: no padding, so the rows need no copy

@@ -292,8 +292,8 @@ ZOI_INLINE double winograd_cost(const ConvProblem& p) {
          static_cast<double>(s.blocks) * bytes / (bytes > 786432 ? 6 : 64);
 }
 ZOI_INLINE bool winograd_applies(const ConvProblem& p) {
-  return p.kh == 3 && p.kw == 3 && p.sh == 1 && p.sw == 1 && p.dh == 1 && p.dw == 1 && p.groups == 1 && p.ic >= kWidth &&
-         p.oc >= kWidth && is_clamp(p.act) && !p.residual_after && p.n * p.oh * p.ow > 0;
+  return p.kh == 3 && p.kw == 3 && p.sh == 1 && p.sw == 1 && p.dh == 1 && p.dw == 1 && p.groups == 1 &&
+         p.ic >= kWidth && p.oc >= kWidth && is_clamp(p.act) && !p.residual_after && p.n * p.oh * p.ow > 0;
 }
 
 }  // namespace zoi::ZOI_ISA

@@ -49,9 +49,16 @@ static double cost_winograd(const void* p) {
 template <int F>
 static constexpr Kernel winograd_record(const char* name) {
   return {
-      .name = name, .arch = Arch::avx2, .run = run_winograd<F>, .supports = supports_winograd,
-      .slices = slices_winograd<F>, .scratch = scratch_winograd<F>, .packed_bytes = packed_bytes_winograd<F>,
-      .pack = pack_winograd<F>, .cost = cost_winograd<F>, .exact = false,
+      .name = name,
+      .arch = Arch::avx2,
+      .run = run_winograd<F>,
+      .supports = supports_winograd,
+      .slices = slices_winograd<F>,
+      .scratch = scratch_winograd<F>,
+      .packed_bytes = packed_bytes_winograd<F>,
+      .pack = pack_winograd<F>,
+      .cost = cost_winograd<F>,
+      .exact = false,
   };
 }
 
@@ -60,9 +67,16 @@ static constexpr Kernel winograd_record(const char* name) {
 extern constinit const Kernel conv_f32_avx2_winograd4 = avx2::winograd_record<4>("conv_f32_avx2_winograd4");
 extern constinit const Kernel conv_f32_avx2_winograd2 = avx2::winograd_record<2>("conv_f32_avx2_winograd2");
 extern const Kernel conv_f32_avx2 = {
-    .name = "conv_f32_avx2", .arch = Arch::avx2, .run = avx2::run, .supports = avx2::supports,
-    .slices = avx2::slices, .scratch = avx2::scratch, .packed_bytes = avx2::packed_bytes, .pack = avx2::pack,
-    .cost = avx2::cost, .exact = false,
+    .name = "conv_f32_avx2",
+    .arch = Arch::avx2,
+    .run = avx2::run,
+    .supports = avx2::supports,
+    .slices = avx2::slices,
+    .scratch = avx2::scratch,
+    .packed_bytes = avx2::packed_bytes,
+    .pack = avx2::pack,
+    .cost = avx2::cost,
+    .exact = false,
 };
 
 }  // namespace zoi

@@ -49,9 +49,16 @@ static double cost_winograd(const void* p) {
 template <int F>
 static constexpr Kernel winograd_record(const char* name) {
   return {
-      .name = name, .arch = Arch::avx512, .run = run_winograd<F>, .supports = supports_winograd,
-      .slices = slices_winograd<F>, .scratch = scratch_winograd<F>, .packed_bytes = packed_bytes_winograd<F>,
-      .pack = pack_winograd<F>, .cost = cost_winograd<F>, .exact = false,
+      .name = name,
+      .arch = Arch::avx512,
+      .run = run_winograd<F>,
+      .supports = supports_winograd,
+      .slices = slices_winograd<F>,
+      .scratch = scratch_winograd<F>,
+      .packed_bytes = packed_bytes_winograd<F>,
+      .pack = pack_winograd<F>,
+      .cost = cost_winograd<F>,
+      .exact = false,
   };
 }
 
@@ -60,9 +67,16 @@ static constexpr Kernel winograd_record(const char* name) {
 extern constinit const Kernel conv_f32_avx512_winograd4 = avx512::winograd_record<4>("conv_f32_avx512_winograd4");
 extern constinit const Kernel conv_f32_avx512_winograd2 = avx512::winograd_record<2>("conv_f32_avx512_winograd2");
 extern const Kernel conv_f32_avx512 = {
-    .name = "conv_f32_avx512", .arch = Arch::avx512, .run = avx512::run, .supports = avx512::supports,
-    .slices = avx512::slices, .scratch = avx512::scratch, .packed_bytes = avx512::packed_bytes, .pack = avx512::pack,
-    .cost = avx512::cost, .exact = false,
+    .name = "conv_f32_avx512",
+    .arch = Arch::avx512,
+    .run = avx512::run,
+    .supports = avx512::supports,
+    .slices = avx512::slices,
+    .scratch = avx512::scratch,
+    .packed_bytes = avx512::packed_bytes,
+    .pack = avx512::pack,
+    .cost = avx512::cost,
+    .exact = false,
 };
 
 }  // namespace zoi

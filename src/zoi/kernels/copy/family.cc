@@ -38,8 +38,8 @@ constexpr KernelEntry kKernels[] = {ZOI_COPY_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kCopy = {
-    "copy", kOperands, kCopyOperands, kCopyProblemFields, std::size(kCopyProblemFields),
-    sizeof(CopyProblem), check, nullptr, flops, kKernels, std::size(kKernels),
+    "copy", kOperands, kCopyOperands, kCopyProblemFields, std::size(kCopyProblemFields), sizeof(CopyProblem),
+    check,  nullptr,   flops,         kKernels,           std::size(kKernels),
 };
 
 }  // namespace zoi

@@ -32,10 +32,14 @@ void run_as(const CopyArgs& args, Lane lane) {
 void run(const void* raw, Lane lane) {
   const auto& args = *static_cast<const CopyArgs*>(raw);
   switch (args.problem.elem) {
-    case 1: return run_as<uint8_t>(args, lane);
-    case 2: return run_as<uint16_t>(args, lane);
-    case 4: return run_as<uint32_t>(args, lane);
-    default: return run_as<uint64_t>(args, lane);
+    case 1:
+      return run_as<uint8_t>(args, lane);
+    case 2:
+      return run_as<uint16_t>(args, lane);
+    case 4:
+      return run_as<uint32_t>(args, lane);
+    default:
+      return run_as<uint64_t>(args, lane);
   }
 }
 
@@ -54,8 +58,16 @@ double cost(const void* problem) {
 }  // namespace
 
 extern const Kernel copy_generic = {
-    .name = "copy_generic", .arch = Arch::generic, .run = run, .supports = supports, .slices = slices,
-    .scratch = nullptr, .packed_bytes = nullptr, .pack = nullptr, .cost = cost, .exact = true,
+    .name = "copy_generic",
+    .arch = Arch::generic,
+    .run = run,
+    .supports = supports,
+    .slices = slices,
+    .scratch = nullptr,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = cost,
+    .exact = true,
 };
 
 }  // namespace zoi

@@ -43,12 +43,14 @@ ZOI_INLINE CopyLayout merged(const CopyProblem& p) {
 }
 
 /// Indices of the outermost dimension that make up a slice: whole blocks of a transpose, or a few cache lines.
-ZOI_INLINE int64_t grain(const CopyLayout& dims) { return dims.rank == 1 ? 1024 : dims.size[0] >= 4 * kWidth ? kWidth : 1; }
+ZOI_INLINE int64_t grain(const CopyLayout& dims) {
+  return dims.rank == 1 ? 1024 : dims.size[0] >= 4 * kWidth ? kWidth : 1;
+}
 
 /// Calls body(x, y) for every combination of the outer dimensions, given as indices into dims.
 template <class Body>
-ZOI_INLINE void for_outer(const CopyLayout& dims, const int64_t* outer, int64_t count, const char* x, char* y, int64_t elem,
-                          Body body) {
+ZOI_INLINE void for_outer(const CopyLayout& dims, const int64_t* outer, int64_t count, const char* x, char* y,
+                          int64_t elem, Body body) {
   int64_t index[kCopyDims] = {};
   for (int64_t k = 0; k < count; k++)
     if (dims.size[outer[k]] == 0) return;

@@ -6,10 +6,8 @@
 namespace zoi {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", Role::in, false},
-                                 {"w", Role::weight, false},
-                                 {"bias", Role::weight, true},
-                                 {"y", Role::out, false}};
+constexpr Operand kOperands[] = {
+    {"x", Role::in, false}, {"w", Role::weight, false}, {"bias", Role::weight, true}, {"y", Role::out, false}};
 
 const char* check(const void* problem, const Extent* extents) {
   const auto& p = *static_cast<const DepthwiseProblem*>(problem);
@@ -40,8 +38,17 @@ constexpr KernelEntry kKernels[] = {ZOI_DEPTHWISE_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kDepthwise = {
-    "depthwise", kOperands, kDepthwiseOperands, kDepthwiseProblemFields, std::size(kDepthwiseProblemFields),
-    sizeof(DepthwiseProblem), check, nullptr, flops, kKernels, std::size(kKernels),
+    "depthwise",
+    kOperands,
+    kDepthwiseOperands,
+    kDepthwiseProblemFields,
+    std::size(kDepthwiseProblemFields),
+    sizeof(DepthwiseProblem),
+    check,
+    nullptr,
+    flops,
+    kKernels,
+    std::size(kKernels),
 };
 
 }  // namespace zoi

@@ -43,8 +43,16 @@ double cost(const void* problem) {
 }  // namespace
 
 extern const Kernel depthwise_f32_generic = {
-    .name = "depthwise_f32_generic", .arch = Arch::generic, .run = run, .supports = supports, .slices = slices,
-    .scratch = nullptr, .packed_bytes = nullptr, .pack = nullptr, .cost = cost, .exact = true,
+    .name = "depthwise_f32_generic",
+    .arch = Arch::generic,
+    .run = run,
+    .supports = supports,
+    .slices = slices,
+    .scratch = nullptr,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = cost,
+    .exact = true,
 };
 
 }  // namespace zoi

@@ -36,8 +36,8 @@ constexpr KernelEntry kKernels[] = {ZOI_FILL_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kFill = {
-    "fill", kOperands, kFillOperands, kFillProblemFields, std::size(kFillProblemFields),
-    sizeof(FillProblem), check, nullptr, flops, kKernels, std::size(kKernels),
+    "fill", kOperands, kFillOperands, kFillProblemFields, std::size(kFillProblemFields), sizeof(FillProblem),
+    check,  nullptr,   flops,         kKernels,           std::size(kKernels),
 };
 
 }  // namespace zoi

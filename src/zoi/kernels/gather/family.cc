@@ -14,7 +14,8 @@ const char* check(const void* problem, const Extent* extents) {
   if (p.index_dtype != kI32 && p.index_dtype != kI64) return "indices must be int32 or int64";
   if (!sizes_at_least(0, {p.outer, p.axis, p.inner, p.indices})) return "a dimension is out of range";
   if (!work_is_bounded({p.outer, p.indices, p.inner}) || !work_is_bounded({p.outer, p.indices})) return "too much work";
-  if ((p.outer > 1 && p.y_outer == 0 && p.indices > 0) || (p.indices > 1 && p.y_axis == 0)) return "the output overlaps itself";
+  if ((p.outer > 1 && p.y_outer == 0 && p.indices > 0) || (p.indices > 1 && p.y_axis == 0))
+    return "the output overlaps itself";
   if (!fits(extents[kGatherX], p.elem, {{p.outer, p.x_outer}, {p.axis, p.x_axis}, {p.inner, 1}}))
     return "x is too small";
   if (!fits(extents[kGatherY], p.elem, {{p.outer, p.y_outer}, {p.indices, p.y_axis}, {p.inner, 1}}))
@@ -30,8 +31,17 @@ constexpr KernelEntry kKernels[] = {ZOI_GATHER_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kGather = {
-    "gather", kOperands, kGatherOperands, kGatherProblemFields, std::size(kGatherProblemFields),
-    sizeof(GatherProblem), check, nullptr, flops, kKernels, std::size(kKernels),
+    "gather",
+    kOperands,
+    kGatherOperands,
+    kGatherProblemFields,
+    std::size(kGatherProblemFields),
+    sizeof(GatherProblem),
+    check,
+    nullptr,
+    flops,
+    kKernels,
+    std::size(kKernels),
 };
 
 }  // namespace zoi

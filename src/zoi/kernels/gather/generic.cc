@@ -13,8 +13,8 @@ void run(const void* raw, Lane lane) {
   const size_t bytes = static_cast<size_t>(p.inner * p.elem);
   for (int64_t row = range.begin; row < range.end; row++) {
     const int64_t o = row / p.indices, i = row % p.indices;
-    int64_t index = p.index_dtype == kI32 ? static_cast<const int32_t*>(args.index)[i]
-                                          : static_cast<const int64_t*>(args.index)[i];
+    int64_t index =
+        p.index_dtype == kI32 ? static_cast<const int32_t*>(args.index)[i] : static_cast<const int64_t*>(args.index)[i];
     if (index < 0) index += p.axis;
     char* y = static_cast<char*>(args.y) + (o * p.y_outer + i * p.y_axis) * p.elem;
     if (index < 0 || index >= p.axis) {
@@ -39,8 +39,16 @@ double cost(const void* problem) {
 }  // namespace
 
 extern const Kernel gather_generic = {
-    .name = "gather_generic", .arch = Arch::generic, .run = run, .supports = supports, .slices = slices,
-    .scratch = nullptr, .packed_bytes = nullptr, .pack = nullptr, .cost = cost, .exact = true,
+    .name = "gather_generic",
+    .arch = Arch::generic,
+    .run = run,
+    .supports = supports,
+    .slices = slices,
+    .scratch = nullptr,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = cost,
+    .exact = true,
 };
 
 }  // namespace zoi

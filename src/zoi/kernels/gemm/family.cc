@@ -42,8 +42,8 @@ constexpr KernelEntry kKernels[] = {ZOI_GEMM_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kGemm = {
-    "gemm", kOperands, kGemmOperands, kGemmProblemFields, std::size(kGemmProblemFields),
-    sizeof(GemmProblem), check, in_place, flops, kKernels, std::size(kKernels),
+    "gemm", kOperands, kGemmOperands, kGemmProblemFields, std::size(kGemmProblemFields), sizeof(GemmProblem),
+    check,  in_place,  flops,         kKernels,           std::size(kKernels),
 };
 
 }  // namespace zoi

@@ -21,9 +21,8 @@ struct GemmArgs {
   GemmProblem problem;
 };
 
-#define ZOI_GEMM_KERNELS(K)                              \
-  K(gemm_f32_avx512_row) K(gemm_f32_avx512)              \
-  K(gemm_f32_avx2_row) K(gemm_f32_avx2) K(gemm_f32_generic)
+#define ZOI_GEMM_KERNELS(K) \
+  K(gemm_f32_avx512_row) K(gemm_f32_avx512) K(gemm_f32_avx2_row) K(gemm_f32_avx2) K(gemm_f32_generic)
 ZOI_GEMM_KERNELS(ZOI_DECLARE_KERNEL)
 
 }  // namespace zoi

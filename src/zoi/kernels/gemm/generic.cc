@@ -35,8 +35,16 @@ double cost(const void* problem) {
 }  // namespace
 
 extern const Kernel gemm_f32_generic = {
-    .name = "gemm_f32_generic", .arch = Arch::generic, .run = run, .supports = supports, .slices = slices,
-    .scratch = nullptr, .packed_bytes = nullptr, .pack = nullptr, .cost = cost, .exact = true,
+    .name = "gemm_f32_generic",
+    .arch = Arch::generic,
+    .run = run,
+    .supports = supports,
+    .slices = slices,
+    .scratch = nullptr,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = cost,
+    .exact = true,
 };
 
 }  // namespace zoi

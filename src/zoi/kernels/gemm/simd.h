@@ -1,5 +1,5 @@
-// gemm in float32 vectors. B is packed in groups of columns (simd/tile.h), each of which meets the rows of A while it is
-// in cache.
+// gemm in float32 vectors. B is packed in groups of columns (simd/tile.h), each of which meets the rows of A while it
+// is in cache.
 #pragma once
 
 #include "gemm.h"
@@ -117,8 +117,7 @@ ZOI_INLINE void gemm(const GemmArgs& args, Lane lane) {
         gemm_group(args, e, c, g, part_rows(p, part, all), part == parts.begin && g + 1 < groups.end);
   } else {  // b stays there, and parts of the rows pass by
     for (int64_t part = parts.begin; part < parts.end; part++)
-      for (int64_t g = groups.begin; g < groups.end; g++)
-        gemm_group(args, e, c, g, part_rows(p, part, all), false);
+      for (int64_t g = groups.begin; g < groups.end; g++) gemm_group(args, e, c, g, part_rows(p, part, all), false);
   }
 }
 
@@ -127,7 +126,10 @@ ZOI_INLINE void gemm(const GemmArgs& args, Lane lane) {
 inline constexpr int kRowVectors = 8;
 
 template <int NV>
-inline constexpr int kRowUnroll = NV > 6 ? 1 : NV > 3 ? 2 : NV > 1 ? 4 : 8;
+inline constexpr int kRowUnroll = NV > 6   ? 1
+                                  : NV > 3 ? 2
+                                  : NV > 1 ? 4
+                                           : 8;
 
 template <int NV>
 [[gnu::noinline]] static void gemm_row_tile(const GemmArgs& args, const Epilogue& e, int64_t column, int lanes) {
@@ -186,8 +188,7 @@ ZOI_INLINE void gemm_row_pack(const GemmProblem& p, const float* plain, float* p
     const int64_t padded = (count + kWidth - 1) / kWidth * kWidth;
     float* to = packed + column * p.k;
     for (int64_t k = 0; k < p.k; k++)
-      for (int64_t j = 0; j < padded; j++)
-        to[k * padded + j] = j < count ? plain[k * row + (column + j) * col] : 0.0f;
+      for (int64_t j = 0; j < padded; j++) to[k * padded + j] = j < count ? plain[k * row + (column + j) * col] : 0.0f;
   }
 }
 ZOI_INLINE double gemm_row_cost(const GemmProblem& p) {

@@ -30,15 +30,29 @@ static double cost_row(const void* p) { return gemm_row_cost(of(p)); }
 }  // namespace avx2
 
 extern const Kernel gemm_f32_avx2_row = {
-    .name = "gemm_f32_avx2_row", .arch = Arch::avx2, .run = avx2::run_row, .supports = avx2::supports_row,
-    .slices = avx2::slices_row, .scratch = nullptr, .packed_bytes = avx2::packed_bytes, .pack = avx2::pack_row,
-    .cost = avx2::cost_row, .exact = false,
+    .name = "gemm_f32_avx2_row",
+    .arch = Arch::avx2,
+    .run = avx2::run_row,
+    .supports = avx2::supports_row,
+    .slices = avx2::slices_row,
+    .scratch = nullptr,
+    .packed_bytes = avx2::packed_bytes,
+    .pack = avx2::pack_row,
+    .cost = avx2::cost_row,
+    .exact = false,
 };
 
 extern const Kernel gemm_f32_avx2 = {
-    .name = "gemm_f32_avx2", .arch = Arch::avx2, .run = avx2::run, .supports = avx2::supports,
-    .slices = avx2::slices, .scratch = nullptr, .packed_bytes = avx2::packed_bytes, .pack = avx2::pack,
-    .cost = avx2::cost, .exact = false,
+    .name = "gemm_f32_avx2",
+    .arch = Arch::avx2,
+    .run = avx2::run,
+    .supports = avx2::supports,
+    .slices = avx2::slices,
+    .scratch = nullptr,
+    .packed_bytes = avx2::packed_bytes,
+    .pack = avx2::pack,
+    .cost = avx2::cost,
+    .exact = false,
 };
 
 }  // namespace zoi

@@ -30,15 +30,29 @@ static double cost_row(const void* p) { return gemm_row_cost(of(p)); }
 }  // namespace avx512
 
 extern const Kernel gemm_f32_avx512_row = {
-    .name = "gemm_f32_avx512_row", .arch = Arch::avx512, .run = avx512::run_row, .supports = avx512::supports_row,
-    .slices = avx512::slices_row, .scratch = nullptr, .packed_bytes = avx512::packed_bytes, .pack = avx512::pack_row,
-    .cost = avx512::cost_row, .exact = false,
+    .name = "gemm_f32_avx512_row",
+    .arch = Arch::avx512,
+    .run = avx512::run_row,
+    .supports = avx512::supports_row,
+    .slices = avx512::slices_row,
+    .scratch = nullptr,
+    .packed_bytes = avx512::packed_bytes,
+    .pack = avx512::pack_row,
+    .cost = avx512::cost_row,
+    .exact = false,
 };
 
 extern const Kernel gemm_f32_avx512 = {
-    .name = "gemm_f32_avx512", .arch = Arch::avx512, .run = avx512::run, .supports = avx512::supports,
-    .slices = avx512::slices, .scratch = nullptr, .packed_bytes = avx512::packed_bytes, .pack = avx512::pack,
-    .cost = avx512::cost, .exact = false,
+    .name = "gemm_f32_avx512",
+    .arch = Arch::avx512,
+    .run = avx512::run,
+    .supports = avx512::supports,
+    .slices = avx512::slices,
+    .scratch = nullptr,
+    .packed_bytes = avx512::packed_bytes,
+    .pack = avx512::pack,
+    .cost = avx512::cost,
+    .exact = false,
 };
 
 }  // namespace zoi

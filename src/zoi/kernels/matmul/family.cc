@@ -6,10 +6,8 @@
 namespace zoi {
 namespace {
 
-constexpr Operand kOperands[] = {{"a", Role::in, false},
-                                 {"b", Role::in, false},
-                                 {"add", Role::in, true},
-                                 {"c", Role::out, false}};
+constexpr Operand kOperands[] = {
+    {"a", Role::in, false}, {"b", Role::in, false}, {"add", Role::in, true}, {"c", Role::out, false}};
 
 const char* check(const void* problem, const Extent* extents) {
   const auto& p = *static_cast<const MatmulProblem*>(problem);
@@ -22,8 +20,7 @@ const char* check(const void* problem, const Extent* extents) {
   if (!inside(kMatmulA, p.a_batch0, p.a_batch1, {p.m, p.a_row}, {p.k, p.a_col})) return "a is too small";
   if (!inside(kMatmulB, p.b_batch0, p.b_batch1, {p.k, p.b_row}, {p.n, p.b_col})) return "b is too small";
   if (!inside(kMatmulC, p.c_batch0, p.c_batch1, {p.m, p.c_row}, {p.n, 1})) return "c is too small";
-  if (extents[kMatmulAdd].present &&
-      !inside(kMatmulAdd, p.d_batch0, p.d_batch1, {p.m, p.d_row}, {p.n, p.d_col}))
+  if (extents[kMatmulAdd].present && !inside(kMatmulAdd, p.d_batch0, p.d_batch1, {p.m, p.d_row}, {p.n, p.d_col}))
     return "add is too small";
   return nullptr;
 }
@@ -39,8 +36,17 @@ constexpr KernelEntry kKernels[] = {ZOI_MATMUL_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kMatmul = {
-    "matmul", kOperands, kMatmulOperands, kMatmulProblemFields, std::size(kMatmulProblemFields),
-    sizeof(MatmulProblem), check, nullptr, flops, kKernels, std::size(kKernels),
+    "matmul",
+    kOperands,
+    kMatmulOperands,
+    kMatmulProblemFields,
+    std::size(kMatmulProblemFields),
+    sizeof(MatmulProblem),
+    check,
+    nullptr,
+    flops,
+    kKernels,
+    std::size(kKernels),
 };
 
 }  // namespace zoi

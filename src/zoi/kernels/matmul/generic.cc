@@ -37,8 +37,16 @@ double cost(const void* problem) {
 }  // namespace
 
 extern const Kernel matmul_f32_generic = {
-    .name = "matmul_f32_generic", .arch = Arch::generic, .run = run, .supports = supports, .slices = slices,
-    .scratch = nullptr, .packed_bytes = nullptr, .pack = nullptr, .cost = cost, .exact = true,
+    .name = "matmul_f32_generic",
+    .arch = Arch::generic,
+    .run = run,
+    .supports = supports,
+    .slices = slices,
+    .scratch = nullptr,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = cost,
+    .exact = true,
 };
 
 }  // namespace zoi

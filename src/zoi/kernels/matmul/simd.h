@@ -1,5 +1,5 @@
-// matmul in float32 vectors. With few rows and contiguous rows of b, b is read where it lies; otherwise each matrix of b
-// is packed into lane scratch once (simd/tile.h) and serves all rows of a. Columns of a that are not contiguous are
+// matmul in float32 vectors. With few rows and contiguous rows of b, b is read where it lies; otherwise each matrix of
+// b is packed into lane scratch once (simd/tile.h) and serves all rows of a. Columns of a that are not contiguous are
 // gathered, a tile's rows at a time.
 #pragma once
 

@@ -17,8 +17,15 @@ static double cost(const void* p) { return matmul_cost(of(p)); }
 }  // namespace avx2
 
 extern const Kernel matmul_f32_avx2 = {
-    .name = "matmul_f32_avx2", .arch = Arch::avx2, .run = avx2::run, .supports = avx2::supports,
-    .slices = avx2::slices, .scratch = avx2::scratch, .packed_bytes = nullptr, .pack = nullptr, .cost = avx2::cost,
+    .name = "matmul_f32_avx2",
+    .arch = Arch::avx2,
+    .run = avx2::run,
+    .supports = avx2::supports,
+    .slices = avx2::slices,
+    .scratch = avx2::scratch,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = avx2::cost,
     .exact = false,
 };
 

@@ -17,8 +17,15 @@ static double cost(const void* p) { return matmul_cost(of(p)); }
 }  // namespace avx512
 
 extern const Kernel matmul_f32_avx512 = {
-    .name = "matmul_f32_avx512", .arch = Arch::avx512, .run = avx512::run, .supports = avx512::supports,
-    .slices = avx512::slices, .scratch = avx512::scratch, .packed_bytes = nullptr, .pack = nullptr, .cost = avx512::cost,
+    .name = "matmul_f32_avx512",
+    .arch = Arch::avx512,
+    .run = avx512::run,
+    .supports = avx512::supports,
+    .slices = avx512::slices,
+    .scratch = avx512::scratch,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = avx512::cost,
     .exact = false,
 };
 

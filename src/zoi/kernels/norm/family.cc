@@ -42,8 +42,8 @@ constexpr KernelEntry kKernels[] = {ZOI_NORM_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kNorm = {
-    "norm", kOperands, kNormOperands, kNormProblemFields, std::size(kNormProblemFields),
-    sizeof(NormProblem), check, in_place, flops, kKernels, std::size(kKernels),
+    "norm", kOperands, kNormOperands, kNormProblemFields, std::size(kNormProblemFields), sizeof(NormProblem),
+    check,  in_place,  flops,         kKernels,           std::size(kKernels),
 };
 
 }  // namespace zoi

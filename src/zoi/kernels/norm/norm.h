@@ -1,5 +1,6 @@
 // norm: layer normalisation of rows, float32. With v = x + residual:
-//   y = (v - mean(v)) / sqrt(var(v) + epsilon) * scale + bias;  with `rms`: y = v / sqrt(mean(v^2) + epsilon) * scale + bias
+//   y = (v - mean(v)) / sqrt(var(v) + epsilon) * scale + bias;  with `rms`: y = v / sqrt(mean(v^2) + epsilon) * scale +
+//   bias
 // Two passes (mean first), so a large mean loses nothing. If `sum` is present it receives v.
 #pragma once
 
@@ -17,7 +18,7 @@ struct NormArgs {
   const float* scale;     // [cols] or null
   const float* bias;      // [cols] or null
   float* y;
-  float* sum;             // or null
+  float* sum;  // or null
   NormProblem problem;
 };
 

@@ -32,7 +32,8 @@ ZOI_INLINE float sum_of(const float* v, int64_t n, Term term) {
 }
 
 template <bool scaled, bool biased>
-ZOI_INLINE void normalise(const float* v, const float* scale, const float* bias, float* y, int64_t n, V mean, V factor) {
+ZOI_INLINE void normalise(const float* v, const float* scale, const float* bias, float* y, int64_t n, V mean,
+                          V factor) {
   for_vectors(n, [&](int64_t i, auto m) __attribute__((always_inline)) {
     V result = mul(sub(load(v + i, m), mean), factor);
     if constexpr (scaled && biased)

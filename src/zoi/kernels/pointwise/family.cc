@@ -43,8 +43,7 @@ const char* check(const void* problem, const Extent* extents) {
   if (const char* wrong = check_code(p)) return wrong;
   Dim dims[kPointwiseDims] = {};
   const auto inside = [&](const Extent& extent, int64_t dtype, const int64_t* strides) {
-    for (int64_t d = 0; d < kPointwiseDims; d++)
-      dims[d] = d < p.ndim ? Dim{p.shape[d], strides[d]} : Dim{1, 0};
+    for (int64_t d = 0; d < kPointwiseDims; d++) dims[d] = d < p.ndim ? Dim{p.shape[d], strides[d]} : Dim{1, 0};
     return dtype_bytes(dtype) != 0 && fits(extent, dtype_bytes(dtype), dims);
   };
   for (int64_t i = 0; i < p.inputs; i++)
@@ -73,8 +72,17 @@ constexpr KernelEntry kKernels[] = {ZOI_POINTWISE_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kPointwise = {
-    "pointwise", kOperands, kPointwiseOperands, kPointwiseProblemFields, std::size(kPointwiseProblemFields),
-    sizeof(PointwiseProblem), check, in_place, flops, kKernels, std::size(kKernels),
+    "pointwise",
+    kOperands,
+    kPointwiseOperands,
+    kPointwiseProblemFields,
+    std::size(kPointwiseProblemFields),
+    sizeof(PointwiseProblem),
+    check,
+    in_place,
+    flops,
+    kKernels,
+    std::size(kKernels),
 };
 
 }  // namespace zoi

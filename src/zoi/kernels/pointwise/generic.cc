@@ -81,9 +81,15 @@ void run(const void* raw, Lane lane) {
     const int64_t first = slice * kBlock;
     const int64_t count = total - first < kBlock ? total - first : kBlock;
     switch (args.problem.compute) {
-      case kF32: run_block<float>(args, first, count); break;
-      case kF64: run_block<double>(args, first, count); break;
-      default: run_block<int64_t>(args, first, count); break;
+      case kF32:
+        run_block<float>(args, first, count);
+        break;
+      case kF64:
+        run_block<double>(args, first, count);
+        break;
+      default:
+        run_block<int64_t>(args, first, count);
+        break;
     }
   }
 }
@@ -97,8 +103,16 @@ double cost(const void* problem) {
 }  // namespace
 
 extern const Kernel pointwise_generic = {
-    .name = "pointwise_generic", .arch = Arch::generic, .run = run, .supports = supports, .slices = slices,
-    .scratch = nullptr, .packed_bytes = nullptr, .pack = nullptr, .cost = cost, .exact = true,
+    .name = "pointwise_generic",
+    .arch = Arch::generic,
+    .run = run,
+    .supports = supports,
+    .slices = slices,
+    .scratch = nullptr,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = cost,
+    .exact = true,
 };
 
 }  // namespace zoi

@@ -13,26 +13,72 @@ inline constexpr int64_t kPointwiseImmBase = 8, kPointwiseResultBase = 16;
 
 /// Values are written into .zoi files: append only. a, b, c are the instruction's operands.
 enum PointwiseOp : int64_t {
-  kPwCopy = 0, kPwAdd, kPwSub, kPwMul, kPwDiv,   // integer division truncates toward zero; by zero gives 0
-  kPwMax, kPwMin,                                // NaN if either is NaN
-  kPwPow, kPwMod, kPwFmod,                       // Mod: sign of the divisor; Fmod: sign of the dividend
-  kPwNeg, kPwAbs, kPwSign, kPwSqrt, kPwRsqrt, kPwReciprocal, kPwExp, kPwLog, kPwErf,
-  kPwFloor, kPwCeil, kPwRound,                   // Round: half to even
-  kPwSin, kPwCos, kPwTan, kPwAsin, kPwAcos, kPwAtan, kPwSinh, kPwCosh, kPwAsinh, kPwAcosh, kPwAtanh,
-  kPwEqual, kPwLess, kPwLessEqual, kPwGreater, kPwGreaterEqual,  // 1 or 0
-  kPwAnd, kPwOr, kPwXor, kPwNot, kPwIsNan, kPwIsInf,             // IsInf: 1 if infinite
-  kPwWhere,                                      // a != 0 ? b : c
-  kPwRelu, kPwClip,                              // Clip: min(max(a, b), c), NaN of a kept
-  kPwSigmoid, kPwTanh, kPwGelu, kPwGeluTanh, kPwSilu,
-  kPwHardSigmoid, kPwHardSwish,                  // slope b, offset c, as in activation.h
-  kPwLeakyRelu, kPwElu,                          // slope or alpha b
-  kPwSoftplus, kPwMish, kPwSoftsign,
+  kPwCopy = 0,
+  kPwAdd,
+  kPwSub,
+  kPwMul,
+  kPwDiv,  // integer division truncates toward zero; by zero gives 0
+  kPwMax,
+  kPwMin,  // NaN if either is NaN
+  kPwPow,
+  kPwMod,
+  kPwFmod,  // Mod: sign of the divisor; Fmod: sign of the dividend
+  kPwNeg,
+  kPwAbs,
+  kPwSign,
+  kPwSqrt,
+  kPwRsqrt,
+  kPwReciprocal,
+  kPwExp,
+  kPwLog,
+  kPwErf,
+  kPwFloor,
+  kPwCeil,
+  kPwRound,  // Round: half to even
+  kPwSin,
+  kPwCos,
+  kPwTan,
+  kPwAsin,
+  kPwAcos,
+  kPwAtan,
+  kPwSinh,
+  kPwCosh,
+  kPwAsinh,
+  kPwAcosh,
+  kPwAtanh,
+  kPwEqual,
+  kPwLess,
+  kPwLessEqual,
+  kPwGreater,
+  kPwGreaterEqual,  // 1 or 0
+  kPwAnd,
+  kPwOr,
+  kPwXor,
+  kPwNot,
+  kPwIsNan,
+  kPwIsInf,  // IsInf: 1 if infinite
+  kPwWhere,  // a != 0 ? b : c
+  kPwRelu,
+  kPwClip,  // Clip: min(max(a, b), c), NaN of a kept
+  kPwSigmoid,
+  kPwTanh,
+  kPwGelu,
+  kPwGeluTanh,
+  kPwSilu,
+  kPwHardSigmoid,
+  kPwHardSwish,  // slope b, offset c, as in activation.h
+  kPwLeakyRelu,
+  kPwElu,  // slope or alpha b
+  kPwSoftplus,
+  kPwMish,
+  kPwSoftsign,
   kPwCount
 };
 
-#define ZOI_POINTWISE_FIELDS(I, A, R, S)                                                                  \
-  I(ndim) A(shape, 6) I(inputs) A(in_dtype, 8) A(in_stride, 48) I(out_dtype) A(out_stride, 6) I(compute)   \
-  I(length) A(code, 96) S(imm, 8)
+#define ZOI_POINTWISE_FIELDS(I, A, R, S) \
+  I(ndim)                                \
+  A(shape, 6)                            \
+  I(inputs) A(in_dtype, 8) A(in_stride, 48) I(out_dtype) A(out_stride, 6) I(compute) I(length) A(code, 96) S(imm, 8)
 // in_stride[i*6 + d], code[i*4 + {0: op, 1: a, 2: b, 3: c}]; strides are in elements.
 ZOI_PROBLEM(PointwiseProblem, ZOI_POINTWISE_FIELDS)
 

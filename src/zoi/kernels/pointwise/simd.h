@@ -9,9 +9,9 @@
 
 namespace zoi::ZOI_ISA {
 
-inline constexpr int64_t kBlock = 512;        // elements of a tile that uses scratch
-inline constexpr int64_t kLongBlock = 8192;   // of one that does not
-inline constexpr int64_t kShortRow = 64;      // shorter rows are packed together
+inline constexpr int64_t kBlock = 512;       // elements of a tile that uses scratch
+inline constexpr int64_t kLongBlock = 8192;  // of one that does not
+inline constexpr int64_t kShortRow = 64;     // shorter rows are packed together
 inline constexpr int64_t kValues = kPointwiseResultBase + kPointwiseCode;
 
 /// Element i of the tile is p[i & mask]: mask is -1, or 0 for a vector of one repeated value.
@@ -71,8 +71,7 @@ ZOI_INLINE float remainder_of(float a, float b) {
 }
 
 #define ZOI_MAP1(expression) return map1(y, a, n, [](V u) __attribute__((always_inline)) { return expression; })
-#define ZOI_MAP2(expression) \
-  return map2(y, a, b, n, [](V u, V v) __attribute__((always_inline)) { return expression; })
+#define ZOI_MAP2(expression) return map2(y, a, b, n, [](V u, V v) __attribute__((always_inline)) { return expression; })
 #define ZOI_MAP3(expression) \
   return map3(y, a, b, c, n, [](V u, V v, V w) __attribute__((always_inline)) { return expression; })
 #define ZOI_EACH1(function) return each1(y, a, n, [](float u) __attribute__((always_inline)) { return function(u); })
@@ -118,68 +117,127 @@ struct Values {
   const Source b = {values.p[second], values.mask[second]};
   const Source c = {values.p[third], values.mask[third]};
   switch (op) {
-    case kPwCopy: ZOI_MAP1(u);
-    case kPwAdd: ZOI_MAP2(add(u, v));
-    case kPwSub: ZOI_MAP2(sub(u, v));
-    case kPwMul: ZOI_MAP2(mul(u, v));
-    case kPwDiv: ZOI_MAP2(div(u, v));
-    case kPwMax: ZOI_MAP2(select(unordered(u, u), u, max_second(u, v)));
-    case kPwMin: ZOI_MAP2(select(unordered(u, u), u, min_second(u, v)));
+    case kPwCopy:
+      ZOI_MAP1(u);
+    case kPwAdd:
+      ZOI_MAP2(add(u, v));
+    case kPwSub:
+      ZOI_MAP2(sub(u, v));
+    case kPwMul:
+      ZOI_MAP2(mul(u, v));
+    case kPwDiv:
+      ZOI_MAP2(div(u, v));
+    case kPwMax:
+      ZOI_MAP2(select(unordered(u, u), u, max_second(u, v)));
+    case kPwMin:
+      ZOI_MAP2(select(unordered(u, u), u, min_second(u, v)));
     case kPwPow:
       if (power(y, a, b, n)) return;
       ZOI_EACH2(__builtin_powf);
-    case kPwMod: ZOI_EACH2(remainder_of);
-    case kPwFmod: ZOI_EACH2(__builtin_fmodf);
-    case kPwNeg: ZOI_MAP1(bit_xor(u, set1(-0.0f)));
-    case kPwAbs: ZOI_MAP1(abs(u));
-    case kPwSign: ZOI_MAP1(sign_of(u));
-    case kPwSqrt: ZOI_MAP1(sqrt(u));
-    case kPwRsqrt: ZOI_MAP1(div(set1(1.0f), sqrt(u)));
-    case kPwReciprocal: ZOI_MAP1(div(set1(1.0f), u));
-    case kPwExp: ZOI_MAP1(exp(u));
-    case kPwLog: ZOI_MAP1(log(u));
-    case kPwErf: ZOI_MAP1(erf(u));
-    case kPwFloor: ZOI_MAP1(floor(u));
-    case kPwCeil: ZOI_MAP1(ceil(u));
-    case kPwRound: ZOI_MAP1(round(u));
-    case kPwSin: ZOI_MAP1(sin(u));
-    case kPwCos: ZOI_MAP1(cos(u));
-    case kPwTan: ZOI_EACH1(__builtin_tanf);
-    case kPwAsin: ZOI_EACH1(__builtin_asinf);
-    case kPwAcos: ZOI_EACH1(__builtin_acosf);
-    case kPwAtan: ZOI_EACH1(__builtin_atanf);
-    case kPwSinh: ZOI_EACH1(__builtin_sinhf);
-    case kPwCosh: ZOI_EACH1(__builtin_coshf);
-    case kPwAsinh: ZOI_EACH1(__builtin_asinhf);
-    case kPwAcosh: ZOI_EACH1(__builtin_acoshf);
-    case kPwAtanh: ZOI_EACH1(__builtin_atanhf);
-    case kPwEqual: ZOI_MAP2(truth(equal(u, v)));
-    case kPwLess: ZOI_MAP2(truth(less(u, v)));
-    case kPwLessEqual: ZOI_MAP2(truth(less_equal(u, v)));
-    case kPwGreater: ZOI_MAP2(truth(less(v, u)));
-    case kPwGreaterEqual: ZOI_MAP2(truth(less_equal(v, u)));
-    case kPwAnd: ZOI_MAP2(untruth(either(equal(u, zero()), equal(v, zero()))));
-    case kPwOr: ZOI_MAP2(untruth(both(equal(u, zero()), equal(v, zero()))));
-    case kPwXor: ZOI_MAP2(bit_xor(is_true(u), is_true(v)));
-    case kPwNot: ZOI_MAP1(truth(equal(u, zero())));
-    case kPwIsNan: ZOI_MAP1(truth(unordered(u, u)));
-    case kPwIsInf: ZOI_MAP1(truth(equal(abs(u), set1(__builtin_inff()))));
-    case kPwWhere: ZOI_MAP3(select(equal(u, zero()), w, v));
-    case kPwRelu: ZOI_MAP1(activate<kActRelu>(u, u, u));
-    case kPwClip: ZOI_MAP3(activate<kActClip>(u, v, w));
-    case kPwSigmoid: ZOI_MAP1(sigmoid(u));
-    case kPwTanh: ZOI_MAP1(tanh(u));
-    case kPwGelu: ZOI_MAP1(activate<kActGelu>(u, u, u));
-    case kPwGeluTanh: ZOI_MAP1(activate<kActGeluTanh>(u, u, u));
-    case kPwSilu: ZOI_MAP1(activate<kActSilu>(u, u, u));
-    case kPwHardSigmoid: ZOI_MAP3(activate<kActHardSigmoid>(u, v, w));
-    case kPwHardSwish: ZOI_MAP3(activate<kActHardSwish>(u, v, w));
-    case kPwLeakyRelu: ZOI_MAP2(activate<kActLeakyRelu>(u, v, v));
-    case kPwElu: ZOI_MAP2(activate<kActElu>(u, v, v));
-    case kPwSoftplus: ZOI_MAP1(softplus(u));
-    case kPwMish: ZOI_MAP1(activate<kActMish>(u, u, u));
-    case kPwSoftsign: ZOI_MAP1(div(u, add(set1(1.0f), abs(u))));
-    default: return;
+    case kPwMod:
+      ZOI_EACH2(remainder_of);
+    case kPwFmod:
+      ZOI_EACH2(__builtin_fmodf);
+    case kPwNeg:
+      ZOI_MAP1(bit_xor(u, set1(-0.0f)));
+    case kPwAbs:
+      ZOI_MAP1(abs(u));
+    case kPwSign:
+      ZOI_MAP1(sign_of(u));
+    case kPwSqrt:
+      ZOI_MAP1(sqrt(u));
+    case kPwRsqrt:
+      ZOI_MAP1(div(set1(1.0f), sqrt(u)));
+    case kPwReciprocal:
+      ZOI_MAP1(div(set1(1.0f), u));
+    case kPwExp:
+      ZOI_MAP1(exp(u));
+    case kPwLog:
+      ZOI_MAP1(log(u));
+    case kPwErf:
+      ZOI_MAP1(erf(u));
+    case kPwFloor:
+      ZOI_MAP1(floor(u));
+    case kPwCeil:
+      ZOI_MAP1(ceil(u));
+    case kPwRound:
+      ZOI_MAP1(round(u));
+    case kPwSin:
+      ZOI_MAP1(sin(u));
+    case kPwCos:
+      ZOI_MAP1(cos(u));
+    case kPwTan:
+      ZOI_EACH1(__builtin_tanf);
+    case kPwAsin:
+      ZOI_EACH1(__builtin_asinf);
+    case kPwAcos:
+      ZOI_EACH1(__builtin_acosf);
+    case kPwAtan:
+      ZOI_EACH1(__builtin_atanf);
+    case kPwSinh:
+      ZOI_EACH1(__builtin_sinhf);
+    case kPwCosh:
+      ZOI_EACH1(__builtin_coshf);
+    case kPwAsinh:
+      ZOI_EACH1(__builtin_asinhf);
+    case kPwAcosh:
+      ZOI_EACH1(__builtin_acoshf);
+    case kPwAtanh:
+      ZOI_EACH1(__builtin_atanhf);
+    case kPwEqual:
+      ZOI_MAP2(truth(equal(u, v)));
+    case kPwLess:
+      ZOI_MAP2(truth(less(u, v)));
+    case kPwLessEqual:
+      ZOI_MAP2(truth(less_equal(u, v)));
+    case kPwGreater:
+      ZOI_MAP2(truth(less(v, u)));
+    case kPwGreaterEqual:
+      ZOI_MAP2(truth(less_equal(v, u)));
+    case kPwAnd:
+      ZOI_MAP2(untruth(either(equal(u, zero()), equal(v, zero()))));
+    case kPwOr:
+      ZOI_MAP2(untruth(both(equal(u, zero()), equal(v, zero()))));
+    case kPwXor:
+      ZOI_MAP2(bit_xor(is_true(u), is_true(v)));
+    case kPwNot:
+      ZOI_MAP1(truth(equal(u, zero())));
+    case kPwIsNan:
+      ZOI_MAP1(truth(unordered(u, u)));
+    case kPwIsInf:
+      ZOI_MAP1(truth(equal(abs(u), set1(__builtin_inff()))));
+    case kPwWhere:
+      ZOI_MAP3(select(equal(u, zero()), w, v));
+    case kPwRelu:
+      ZOI_MAP1(activate<kActRelu>(u, u, u));
+    case kPwClip:
+      ZOI_MAP3(activate<kActClip>(u, v, w));
+    case kPwSigmoid:
+      ZOI_MAP1(sigmoid(u));
+    case kPwTanh:
+      ZOI_MAP1(tanh(u));
+    case kPwGelu:
+      ZOI_MAP1(activate<kActGelu>(u, u, u));
+    case kPwGeluTanh:
+      ZOI_MAP1(activate<kActGeluTanh>(u, u, u));
+    case kPwSilu:
+      ZOI_MAP1(activate<kActSilu>(u, u, u));
+    case kPwHardSigmoid:
+      ZOI_MAP3(activate<kActHardSigmoid>(u, v, w));
+    case kPwHardSwish:
+      ZOI_MAP3(activate<kActHardSwish>(u, v, w));
+    case kPwLeakyRelu:
+      ZOI_MAP2(activate<kActLeakyRelu>(u, v, v));
+    case kPwElu:
+      ZOI_MAP2(activate<kActElu>(u, v, v));
+    case kPwSoftplus:
+      ZOI_MAP1(softplus(u));
+    case kPwMish:
+      ZOI_MAP1(activate<kActMish>(u, u, u));
+    case kPwSoftsign:
+      ZOI_MAP1(div(u, add(set1(1.0f), abs(u))));
+    default:
+      return;
   }
 }
 #undef ZOI_MAP1
@@ -252,11 +310,17 @@ ZOI_INLINE void pack_as(const PointwiseProblem& p, Row row, int64_t rows, int64_
 [[gnu::noinline]] static void pack(const PointwiseProblem& p, const Row& row, int64_t rows, int64_t cols,
                                    int64_t column, int64_t dtype, const int64_t* strides, const void* x, float* to) {
   switch (dtype) {
-    case kF32: return pack_as(p, row, rows, cols, column, strides, static_cast<const float*>(x), to);
-    case kI8: return pack_as(p, row, rows, cols, column, strides, static_cast<const int8_t*>(x), to);
-    case kI32: return pack_as(p, row, rows, cols, column, strides, static_cast<const int32_t*>(x), to);
-    case kI64: return pack_as(p, row, rows, cols, column, strides, static_cast<const int64_t*>(x), to);
-    default: pack_as(p, row, rows, cols, column, strides, static_cast<const uint8_t*>(x), to); break;
+    case kF32:
+      return pack_as(p, row, rows, cols, column, strides, static_cast<const float*>(x), to);
+    case kI8:
+      return pack_as(p, row, rows, cols, column, strides, static_cast<const int8_t*>(x), to);
+    case kI32:
+      return pack_as(p, row, rows, cols, column, strides, static_cast<const int32_t*>(x), to);
+    case kI64:
+      return pack_as(p, row, rows, cols, column, strides, static_cast<const int64_t*>(x), to);
+    default:
+      pack_as(p, row, rows, cols, column, strides, static_cast<const uint8_t*>(x), to);
+      break;
   }
   if (dtype == kBool)
     for (int64_t i = 0; i < rows * cols; i++) to[i] = to[i] != 0.0f ? 1.0f : 0.0f;
@@ -298,10 +362,13 @@ static void run(const void* raw, Lane lane) {
     bool constant = true;
     for (int64_t d = 0; d < last; d++) constant &= strides[d] == 0;
     if (t.rows > 1)
-      access[k] = constant ? (step == 0 ? Access::splat : Access::fixed)
-                  : p.in_dtype[k] == kF32 && dense_rows(p, strides) ? Access::direct : Access::packed;
+      access[k] = constant                                          ? (step == 0 ? Access::splat : Access::fixed)
+                  : p.in_dtype[k] == kF32 && dense_rows(p, strides) ? Access::direct
+                                                                    : Access::packed;
     else
-      access[k] = step == 0 || t.inner == 1 ? Access::splat : p.in_dtype[k] == kF32 && step == 1 ? Access::direct : Access::packed;
+      access[k] = step == 0 || t.inner == 1            ? Access::splat
+                  : p.in_dtype[k] == kF32 && step == 1 ? Access::direct
+                                                       : Access::packed;
     if (access[k] == Access::splat)
       values.set(k, splats + k * kWidth, 0);
     else
@@ -355,8 +422,7 @@ static void run(const void* raw, Lane lane) {
     }
     for (int64_t i = 0; i < p.length; i++) {
       float* y = results + i * kBlock;
-      if (i == p.length - 1 && direct_out)
-        y = static_cast<float*>(args.y) + offset_of(p, row, p.out_stride) + column;
+      if (i == p.length - 1 && direct_out) y = static_cast<float*>(args.y) + offset_of(p, row, p.out_stride) + column;
       execute(p.code + 4 * i, values, y, n);
     }
     if (!direct_out) unpack(p, row, rows, cols, column, results + (p.length - 1) * kBlock, args.y);

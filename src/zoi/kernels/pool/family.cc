@@ -36,8 +36,8 @@ constexpr KernelEntry kKernels[] = {ZOI_POOL_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kPool = {
-    "pool", kOperands, kPoolOperands, kPoolProblemFields, std::size(kPoolProblemFields),
-    sizeof(PoolProblem), check, nullptr, flops, kKernels, std::size(kKernels),
+    "pool", kOperands, kPoolOperands, kPoolProblemFields, std::size(kPoolProblemFields), sizeof(PoolProblem),
+    check,  nullptr,   flops,         kKernels,           std::size(kKernels),
 };
 
 }  // namespace zoi

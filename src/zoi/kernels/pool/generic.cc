@@ -29,7 +29,9 @@ void run(const void* raw, Lane lane) {
           }
         const int64_t count = p.count_include_pad ? padded : inside;
         args.y[image * p.y_image + oy * p.y_row + ox * p.y_pixel + c] =
-            p.mode == kPoolMax ? max : inside ? static_cast<float>(sum / static_cast<double>(count)) : 0.0f;
+            p.mode == kPoolMax ? max
+            : inside           ? static_cast<float>(sum / static_cast<double>(count))
+                               : 0.0f;
       }
   }
 }
@@ -47,8 +49,16 @@ double cost(const void* problem) {
 }  // namespace
 
 extern const Kernel pool_f32_generic = {
-    .name = "pool_f32_generic", .arch = Arch::generic, .run = run, .supports = supports, .slices = slices,
-    .scratch = nullptr, .packed_bytes = nullptr, .pack = nullptr, .cost = cost, .exact = true,
+    .name = "pool_f32_generic",
+    .arch = Arch::generic,
+    .run = run,
+    .supports = supports,
+    .slices = slices,
+    .scratch = nullptr,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = cost,
+    .exact = true,
 };
 
 }  // namespace zoi

@@ -11,9 +11,9 @@ inline constexpr int64_t kGroup = 2 * kVectors * kWidth;  // channels of a slice
 
 struct PoolWindow {
   const float* x;
-  int64_t rows, cols;        // inside the image
+  int64_t rows, cols;          // inside the image
   int64_t row_step, col_step;  // elements
-  V factor;                  // of an average
+  V factor;                    // of an average
 };
 
 // Whichever operand is NaN, one of the two orders keeps it, and any bits or'ed to a NaN's leave a NaN.

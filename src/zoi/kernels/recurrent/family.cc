@@ -6,11 +6,11 @@
 namespace zoi {
 namespace {
 
-constexpr Operand kOperands[] = {
-    {"x", Role::in, false},        {"r", Role::weight, false}, {"r_bias", Role::weight, true},
-    {"peephole", Role::weight, true}, {"h0", Role::in, true},     {"c0", Role::in, true},
-    {"seq_lens", Role::in, true},  {"y", Role::out, true},     {"y_h", Role::out, true},
-    {"y_c", Role::out, true}};
+constexpr Operand kOperands[] = {{"x", Role::in, false},         {"r", Role::weight, false},
+                                 {"r_bias", Role::weight, true}, {"peephole", Role::weight, true},
+                                 {"h0", Role::in, true},         {"c0", Role::in, true},
+                                 {"seq_lens", Role::in, true},   {"y", Role::out, true},
+                                 {"y_h", Role::out, true},       {"y_c", Role::out, true}};
 
 bool known(int64_t act) { return act >= 0 && act < kActCount; }
 
@@ -26,8 +26,8 @@ const char* check(const void* problem, const Extent* extents) {
     return "too much work";
   if (!known(p.act_f) || !known(p.act_g) || !known(p.act_h)) return "unknown activation";
   if (!(p.clip >= 0)) return "clip must not be negative";
-  if (p.kind != kLstm && (extents[kRecurrentPeephole].present || extents[kRecurrentC0].present ||
-                          extents[kRecurrentYC].present))
+  if (p.kind != kLstm &&
+      (extents[kRecurrentPeephole].present || extents[kRecurrentC0].present || extents[kRecurrentYC].present))
     return "only an LSTM has a cell";
   if (!fits(extents[kRecurrentX], 4, {{p.seq, p.x_step}, {p.batch, p.x_batch}, {width, 1}})) return "x is too small";
   if (!fits(extents[kRecurrentR], 4, {{width, p.hidden}, {p.hidden, 1}})) return "r is too small";
@@ -60,8 +60,17 @@ constexpr KernelEntry kKernels[] = {ZOI_RECURRENT_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kRecurrent = {
-    "recurrent", kOperands, kRecurrentOperands, kRecurrentProblemFields, std::size(kRecurrentProblemFields),
-    sizeof(RecurrentProblem), check, in_place, flops, kKernels, std::size(kKernels),
+    "recurrent",
+    kOperands,
+    kRecurrentOperands,
+    kRecurrentProblemFields,
+    std::size(kRecurrentProblemFields),
+    sizeof(RecurrentProblem),
+    check,
+    in_place,
+    flops,
+    kKernels,
+    std::size(kKernels),
 };
 
 }  // namespace zoi

@@ -46,8 +46,8 @@ struct Step {
     for (int64_t j = 0; j < n; j++) rh[j] = sums[n + j] * h[j];
     for (int64_t j = 0; j < n; j++) {
       const int64_t row = 2 * n + j;
-      const double inner = args.problem.linear_before_reset ? sums[n + j] * (dot(row, h) + r_bias(row))
-                                                            : dot(row, rh) + r_bias(row);
+      const double inner =
+          args.problem.linear_before_reset ? sums[n + j] * (dot(row, h) + r_bias(row)) : dot(row, rh) + r_bias(row);
       sums[row] = static_cast<float>(activation(1, x[row] + inner));
     }
     for (int64_t j = 0; j < n; j++)
@@ -101,8 +101,16 @@ double cost(const void* problem) {
 }  // namespace
 
 extern const Kernel recurrent_f32_generic = {
-    .name = "recurrent_f32_generic", .arch = Arch::generic, .run = run, .supports = supports, .slices = slices,
-    .scratch = scratch, .packed_bytes = nullptr, .pack = nullptr, .cost = cost, .exact = true,
+    .name = "recurrent_f32_generic",
+    .arch = Arch::generic,
+    .run = run,
+    .supports = supports,
+    .slices = slices,
+    .scratch = scratch,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = cost,
+    .exact = true,
 };
 
 }  // namespace zoi

@@ -1,5 +1,6 @@
 // recurrent: the sequential part of ONNX LSTM, GRU and RNN in one direction, float32.
-// `x` holds X W^T + Wb, already computed by gemm: [seq, batch, gates*hidden], ONNX gate order (LSTM i o f c; GRU z r h).
+// `x` holds X W^T + Wb, already computed by gemm: [seq, batch, gates*hidden], ONNX gate order (LSTM i o f c; GRU z r
+// h).
 //   LSTM: i,o,f = f(x + h R^T + Rb (+ P c)), c' = f c + i g(x + h R^T + Rb), h' = o h(c')
 //         (f = 1 - i if input_forget)
 //   GRU:  z,r = f(x + h R^T + Rb); n = g(x + r (h R^T + Rb)) if linear_before_reset, else g(x + (r h) R^T + Rb);
@@ -15,9 +16,12 @@ namespace zoi {
 
 enum RecurrentKind : int64_t { kLstm = 0, kGru = 1, kRnn = 2 };
 // act_f, act_g, act_h: Activation values. clip: 0 for none. y_step, y_batch: elements between steps, batches of y.
-#define ZOI_RECURRENT_FIELDS(I, A, R, S)                                                                  \
-  I(kind) I(seq) I(batch) I(hidden) I(reverse) I(linear_before_reset) I(input_forget)                      \
-  I(act_f) I(act_g) I(act_h) S(act_p0, 3) S(act_p1, 3) R(clip) I(x_step) I(x_batch) I(y_step) I(y_batch)
+#define ZOI_RECURRENT_FIELDS(I, A, R, S)                                                                           \
+  I(kind)                                                                                                          \
+  I(seq)                                                                                                           \
+  I(batch)                                                                                                         \
+  I(hidden) I(reverse) I(linear_before_reset) I(input_forget) I(act_f) I(act_g) I(act_h) S(act_p0, 3) S(act_p1, 3) \
+      R(clip) I(x_step) I(x_batch) I(y_step) I(y_batch)
 ZOI_PROBLEM(RecurrentProblem, ZOI_RECURRENT_FIELDS)
 
 [[gnu::always_inline]] static inline int64_t recurrent_gates(const RecurrentProblem& p) {
@@ -25,8 +29,17 @@ ZOI_PROBLEM(RecurrentProblem, ZOI_RECURRENT_FIELDS)
 }
 
 enum RecurrentOperand {
-  kRecurrentX, kRecurrentR, kRecurrentRBias, kRecurrentPeephole, kRecurrentH0, kRecurrentC0, kRecurrentSeqLens,
-  kRecurrentY, kRecurrentYH, kRecurrentYC, kRecurrentOperands
+  kRecurrentX,
+  kRecurrentR,
+  kRecurrentRBias,
+  kRecurrentPeephole,
+  kRecurrentH0,
+  kRecurrentC0,
+  kRecurrentSeqLens,
+  kRecurrentY,
+  kRecurrentYH,
+  kRecurrentYC,
+  kRecurrentOperands
 };
 struct RecurrentArgs {
   const float* x;

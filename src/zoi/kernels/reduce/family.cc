@@ -49,8 +49,17 @@ constexpr KernelEntry kKernels[] = {ZOI_REDUCE_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kReduce = {
-    "reduce", kOperands, kReduceOperands, kReduceProblemFields, std::size(kReduceProblemFields),
-    sizeof(ReduceProblem), check, nullptr, flops, kKernels, std::size(kKernels),
+    "reduce",
+    kOperands,
+    kReduceOperands,
+    kReduceProblemFields,
+    std::size(kReduceProblemFields),
+    sizeof(ReduceProblem),
+    check,
+    nullptr,
+    flops,
+    kKernels,
+    std::size(kKernels),
 };
 
 }  // namespace zoi

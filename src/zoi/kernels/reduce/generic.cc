@@ -70,9 +70,13 @@ T reduce(const ReduceProblem& p, const T* x) {
       sum = 1;
       over([&](Acc v) { sum *= static_cast<Wrap>(v); });
       break;
-    case kReduceL1: over([&](Acc v) { sum += static_cast<Wrap>(v < 0 ? -static_cast<Wrap>(v) : v); }); break;
+    case kReduceL1:
+      over([&](Acc v) { sum += static_cast<Wrap>(v < 0 ? -static_cast<Wrap>(v) : v); });
+      break;
     case kReduceL2:
-    case kReduceSumSquare: over([&](Acc v) { sum += static_cast<Wrap>(v) * static_cast<Wrap>(v); }); break;
+    case kReduceSumSquare:
+      over([&](Acc v) { sum += static_cast<Wrap>(v) * static_cast<Wrap>(v); });
+      break;
     case kReduceLogSumExp: {
       double max = -INFINITY, total = 0;
       over([&](Acc v) { max = static_cast<double>(v) > max ? static_cast<double>(v) : max; });
@@ -80,7 +84,9 @@ T reduce(const ReduceProblem& p, const T* x) {
       over([&](Acc v) { total += std::exp(static_cast<double>(v) - max); });
       return convert<T>(max + std::log(total));
     }
-    default: over([&](Acc v) { sum += static_cast<Wrap>(v); }); break;
+    default:
+      over([&](Acc v) { sum += static_cast<Wrap>(v); });
+      break;
   }
   const auto total = static_cast<Acc>(sum);
   if (p.op == kReduceMean) return n || !std::is_integral_v<T> ? static_cast<T>(total / static_cast<Acc>(n)) : T(0);
@@ -113,9 +119,12 @@ void run(const void* raw, Lane lane) {
   const auto& args = *static_cast<const ReduceArgs*>(raw);
   const Range range = lane_range(slices(&args.problem), lane);
   switch (args.problem.dtype) {
-    case kF32: return run_slices<float>(args, range);
-    case kI32: return run_slices<int32_t>(args, range);
-    default: return run_slices<int64_t>(args, range);
+    case kF32:
+      return run_slices<float>(args, range);
+    case kI32:
+      return run_slices<int32_t>(args, range);
+    default:
+      return run_slices<int64_t>(args, range);
   }
 }
 
@@ -128,8 +137,16 @@ double cost(const void* problem) {
 }  // namespace
 
 extern const Kernel reduce_generic = {
-    .name = "reduce_generic", .arch = Arch::generic, .run = run, .supports = supports, .slices = slices,
-    .scratch = nullptr, .packed_bytes = nullptr, .pack = nullptr, .cost = cost, .exact = true,
+    .name = "reduce_generic",
+    .arch = Arch::generic,
+    .run = run,
+    .supports = supports,
+    .slices = slices,
+    .scratch = nullptr,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = cost,
+    .exact = true,
 };
 
 }  // namespace zoi

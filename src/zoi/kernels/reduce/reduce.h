@@ -9,13 +9,26 @@ namespace zoi {
 inline constexpr int64_t kReduceDims = 6;
 /// Values are written into .zoi files: append only.
 enum ReduceOp : int64_t {
-  kReduceSum = 0, kReduceMean, kReduceMax, kReduceMin, kReduceProd, kReduceL1, kReduceL2, kReduceSumSquare,
-  kReduceLogSum, kReduceLogSumExp, kReduceArgMax, kReduceArgMin, kReduceCount
+  kReduceSum = 0,
+  kReduceMean,
+  kReduceMax,
+  kReduceMin,
+  kReduceProd,
+  kReduceL1,
+  kReduceL2,
+  kReduceSumSquare,
+  kReduceLogSum,
+  kReduceLogSumExp,
+  kReduceArgMax,
+  kReduceArgMin,
+  kReduceCount
 };
 // Max and Min give NaN if any element is NaN. select_last: ArgMax/ArgMin take the last of equals.
-#define ZOI_REDUCE_FIELDS(I, A, R, S)                                                                     \
-  I(op) I(dtype) I(kept_dims) A(kept_shape, 6) A(kept_stride, 6) I(reduced_dims) A(reduced_shape, 6)       \
-  A(reduced_stride, 6) I(select_last)
+#define ZOI_REDUCE_FIELDS(I, A, R, S) \
+  I(op)                               \
+  I(dtype)                            \
+  I(kept_dims)                        \
+  A(kept_shape, 6) A(kept_stride, 6) I(reduced_dims) A(reduced_shape, 6) A(reduced_stride, 6) I(select_last)
 ZOI_PROBLEM(ReduceProblem, ZOI_REDUCE_FIELDS)
 
 enum ReduceOperand { kReduceX, kReduceY, kReduceOperands };

@@ -16,9 +16,7 @@ template <int64_t op>
 struct Accumulate {
   static constexpr bool kMax = op == kReduceMax, kMin = op == kReduceMin, kProd = op == kReduceProd;
   static constexpr bool kExtreme = kMax || kMin;
-  ZOI_INLINE V start() {
-    return set1(kMax ? -__builtin_inff() : kMin ? __builtin_inff() : kProd ? 1.0f : 0.0f);
-  }
+  ZOI_INLINE V start() { return set1(kMax ? -__builtin_inff() : kMin ? __builtin_inff() : kProd ? 1.0f : 0.0f); }
   ZOI_INLINE V join(V total, V part) {
     if constexpr (kExtreme) {  // NaN stays, whichever it is
       V best = kMax ? max_second(part, total) : min_second(part, total);
@@ -48,10 +46,14 @@ struct Accumulate {
 
 ZOI_INLINE V finish(int64_t op, V v, V count) {
   switch (op) {
-    case kReduceMean: return div(v, count);
-    case kReduceL2: return sqrt(v);
-    case kReduceLogSum: return log(v);
-    default: return v;
+    case kReduceMean:
+      return div(v, count);
+    case kReduceL2:
+      return sqrt(v);
+    case kReduceLogSum:
+      return log(v);
+    default:
+      return v;
   }
 }
 
@@ -167,10 +169,18 @@ ZOI_INLINE void reduce_along(const ReduceArgs& args, Range range) {
     const int vectors = static_cast<int>((columns + kWidth - 1) / kWidth);
     const M m = first(static_cast<int>(columns - (vectors - 1) * kWidth));
     switch (vectors) {
-      case 1: sweep_along<Op, 1>(p, x, y, m); break;
-      case 2: sweep_along<Op, 2>(p, x, y, m); break;
-      case 3: sweep_along<Op, 3>(p, x, y, m); break;
-      default: sweep_along<Op, 4>(p, x, y, m); break;
+      case 1:
+        sweep_along<Op, 1>(p, x, y, m);
+        break;
+      case 2:
+        sweep_along<Op, 2>(p, x, y, m);
+        break;
+      case 3:
+        sweep_along<Op, 3>(p, x, y, m);
+        break;
+      default:
+        sweep_along<Op, 4>(p, x, y, m);
+        break;
     }
   }
 }
@@ -190,13 +200,19 @@ static void run(const void* raw, Lane lane) {
   const auto& args = *static_cast<const ReduceArgs*>(raw);
   const Range range = lane_range(slices(&args.problem), lane);
   switch (args.problem.op) {
-    case kReduceMax: return run_op<kReduceMax>(args, range);
-    case kReduceMin: return run_op<kReduceMin>(args, range);
-    case kReduceProd: return run_op<kReduceProd>(args, range);
-    case kReduceL1: return run_op<kReduceL1>(args, range);
+    case kReduceMax:
+      return run_op<kReduceMax>(args, range);
+    case kReduceMin:
+      return run_op<kReduceMin>(args, range);
+    case kReduceProd:
+      return run_op<kReduceProd>(args, range);
+    case kReduceL1:
+      return run_op<kReduceL1>(args, range);
     case kReduceL2:
-    case kReduceSumSquare: return run_op<kReduceSumSquare>(args, range);
-    default: return run_op<kReduceSum>(args, range);
+    case kReduceSumSquare:
+      return run_op<kReduceSumSquare>(args, range);
+    default:
+      return run_op<kReduceSum>(args, range);
   }
 }
 

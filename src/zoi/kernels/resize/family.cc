@@ -6,9 +6,9 @@
 namespace zoi {
 namespace {
 
-constexpr Operand kOperands[] = {{"x", Role::in, false},          {"h_index", Role::weight, false},
-                                 {"h_weight", Role::weight, false}, {"w_index", Role::weight, false},
-                                 {"w_weight", Role::weight, false}, {"y", Role::out, false}};
+constexpr Operand kOperands[] = {
+    {"x", Role::in, false},           {"h_index", Role::weight, false},  {"h_weight", Role::weight, false},
+    {"w_index", Role::weight, false}, {"w_weight", Role::weight, false}, {"y", Role::out, false}};
 
 const char* check(const void* problem, const Extent* extents) {
   const auto& p = *static_cast<const ResizeProblem*>(problem);
@@ -39,8 +39,17 @@ constexpr KernelEntry kKernels[] = {ZOI_RESIZE_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kResize = {
-    "resize", kOperands, kResizeOperands, kResizeProblemFields, std::size(kResizeProblemFields),
-    sizeof(ResizeProblem), check, nullptr, flops, kKernels, std::size(kKernels),
+    "resize",
+    kOperands,
+    kResizeOperands,
+    kResizeProblemFields,
+    std::size(kResizeProblemFields),
+    sizeof(ResizeProblem),
+    check,
+    nullptr,
+    flops,
+    kKernels,
+    std::size(kKernels),
 };
 
 }  // namespace zoi

@@ -41,8 +41,16 @@ double cost(const void* problem) {
 }  // namespace
 
 extern const Kernel resize_f32_generic = {
-    .name = "resize_f32_generic", .arch = Arch::generic, .run = run, .supports = supports, .slices = slices,
-    .scratch = nullptr, .packed_bytes = nullptr, .pack = nullptr, .cost = cost, .exact = true,
+    .name = "resize_f32_generic",
+    .arch = Arch::generic,
+    .run = run,
+    .supports = supports,
+    .slices = slices,
+    .scratch = nullptr,
+    .packed_bytes = nullptr,
+    .pack = nullptr,
+    .cost = cost,
+    .exact = true,
 };
 
 }  // namespace zoi

@@ -12,13 +12,21 @@ namespace zoi {
   I(taps) I(n) I(ih) I(iw) I(c) I(oh) I(ow) I(x_image) I(x_row) I(x_pixel) I(y_image) I(y_row) I(y_pixel)
 ZOI_PROBLEM(ResizeProblem, ZOI_RESIZE_FIELDS)
 
-enum ResizeOperand { kResizeX, kResizeHIndex, kResizeHWeight, kResizeWIndex, kResizeWWeight, kResizeY, kResizeOperands };
+enum ResizeOperand {
+  kResizeX,
+  kResizeHIndex,
+  kResizeHWeight,
+  kResizeWIndex,
+  kResizeWWeight,
+  kResizeY,
+  kResizeOperands
+};
 struct ResizeArgs {
   const float* x;
-  const int32_t* h_index;   // [oh, taps]
-  const float* h_weight;    // [oh, taps]
-  const int32_t* w_index;   // [ow, taps]
-  const float* w_weight;    // [ow, taps]
+  const int32_t* h_index;  // [oh, taps]
+  const float* h_weight;   // [oh, taps]
+  const int32_t* w_index;  // [ow, taps]
+  const float* w_weight;   // [ow, taps]
   float* y;
   ResizeProblem problem;
 };

@@ -77,8 +77,14 @@ ZOI_INLINE VI iadd(VI a, VI b) { return _mm256_add_epi32(a, b); }
 ZOI_INLINE VI isub(VI a, VI b) { return _mm256_sub_epi32(a, b); }
 ZOI_INLINE VI iand(VI a, VI b) { return _mm256_and_si256(a, b); }
 ZOI_INLINE VI ior(VI a, VI b) { return _mm256_or_si256(a, b); }
-template <int n> ZOI_INLINE VI shift_left(VI a) { return _mm256_slli_epi32(a, n); }
-template <int n> ZOI_INLINE VI shift_right(VI a) { return _mm256_srai_epi32(a, n); }
+template <int n>
+ZOI_INLINE VI shift_left(VI a) {
+  return _mm256_slli_epi32(a, n);
+}
+template <int n>
+ZOI_INLINE VI shift_right(VI a) {
+  return _mm256_srai_epi32(a, n);
+}
 // In two steps, so that the result may be a denormal number and is rounded once; `a` is normal, or 2^(n/2) would
 // carry out of its exponent.
 ZOI_INLINE V ldexp(V a, V n) {

@@ -60,8 +60,14 @@ ZOI_INLINE VI iadd(VI a, VI b) { return _mm512_add_epi32(a, b); }
 ZOI_INLINE VI isub(VI a, VI b) { return _mm512_sub_epi32(a, b); }
 ZOI_INLINE VI iand(VI a, VI b) { return _mm512_and_si512(a, b); }
 ZOI_INLINE VI ior(VI a, VI b) { return _mm512_or_si512(a, b); }
-template <int n> ZOI_INLINE VI shift_left(VI a) { return _mm512_slli_epi32(a, n); }
-template <int n> ZOI_INLINE VI shift_right(VI a) { return _mm512_srai_epi32(a, n); }
+template <int n>
+ZOI_INLINE VI shift_left(VI a) {
+  return _mm512_slli_epi32(a, n);
+}
+template <int n>
+ZOI_INLINE VI shift_right(VI a) {
+  return _mm512_srai_epi32(a, n);
+}
 ZOI_INLINE float reduce_add(V a) { return _mm512_reduce_add_ps(a); }
 ZOI_INLINE float reduce_max(V a) { return _mm512_reduce_max_ps(a); }
 ZOI_INLINE float reduce_min(V a) { return _mm512_reduce_min_ps(a); }

@@ -212,20 +212,34 @@ struct ActivationTag {
 template <class Body>
 ZOI_INLINE void with_activation(int64_t act, Body body) {
   switch (act) {
-    case kActRelu: return body(ActivationTag<kActRelu>{});
-    case kActClip: return body(ActivationTag<kActClip>{});
-    case kActSigmoid: return body(ActivationTag<kActSigmoid>{});
-    case kActTanh: return body(ActivationTag<kActTanh>{});
-    case kActGelu: return body(ActivationTag<kActGelu>{});
-    case kActGeluTanh: return body(ActivationTag<kActGeluTanh>{});
-    case kActSilu: return body(ActivationTag<kActSilu>{});
-    case kActHardSigmoid: return body(ActivationTag<kActHardSigmoid>{});
-    case kActHardSwish: return body(ActivationTag<kActHardSwish>{});
-    case kActLeakyRelu: return body(ActivationTag<kActLeakyRelu>{});
-    case kActElu: return body(ActivationTag<kActElu>{});
-    case kActSoftplus: return body(ActivationTag<kActSoftplus>{});
-    case kActMish: return body(ActivationTag<kActMish>{});
-    default: return body(ActivationTag<kActNone>{});
+    case kActRelu:
+      return body(ActivationTag<kActRelu>{});
+    case kActClip:
+      return body(ActivationTag<kActClip>{});
+    case kActSigmoid:
+      return body(ActivationTag<kActSigmoid>{});
+    case kActTanh:
+      return body(ActivationTag<kActTanh>{});
+    case kActGelu:
+      return body(ActivationTag<kActGelu>{});
+    case kActGeluTanh:
+      return body(ActivationTag<kActGeluTanh>{});
+    case kActSilu:
+      return body(ActivationTag<kActSilu>{});
+    case kActHardSigmoid:
+      return body(ActivationTag<kActHardSigmoid>{});
+    case kActHardSwish:
+      return body(ActivationTag<kActHardSwish>{});
+    case kActLeakyRelu:
+      return body(ActivationTag<kActLeakyRelu>{});
+    case kActElu:
+      return body(ActivationTag<kActElu>{});
+    case kActSoftplus:
+      return body(ActivationTag<kActSoftplus>{});
+    case kActMish:
+      return body(ActivationTag<kActMish>{});
+    default:
+      return body(ActivationTag<kActNone>{});
   }
 }
 

@@ -50,8 +50,8 @@ struct False {
 };
 
 /// What happens to a tile's sums: bias, residual, activation. `low` and `high` clamp (none and relu are clamps too), or
-/// with `swish` they clamp the factor slope v + offset of v. Other activations, and a residual after any, are applied in
-/// a second pass over the stored tile.
+/// with `swish` they clamp the factor slope v + offset of v. Other activations, and a residual after any, are applied
+/// in a second pass over the stored tile.
 struct Epilogue {
   const float* bias;  // of the tile's first column, or null
   float low, high;
@@ -104,7 +104,9 @@ ZOI_INLINE void multiply(V (&acc)[U][MR][NV], const float* const* rows, const fl
 
 /// Sums side by side that a tile of this size needs.
 template <int MR, int NV>
-inline constexpr int kUnroll = MR * NV >= 8 ? 1 : MR * NV >= 4 ? 2 : 4;
+inline constexpr int kUnroll = MR * NV >= 8   ? 1
+                               : MR * NV >= 4 ? 2
+                                              : 4;
 
 template <int MR, int NV, int U>
 ZOI_INLINE void clear(V (&acc)[U][MR][NV]) {

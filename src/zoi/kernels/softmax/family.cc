@@ -18,7 +18,8 @@ const char* check(const void* problem, const Extent* extents) {
   if (!extents[kSoftmaxMask].present) return nullptr;
   if (p.inner != 1) return "a mask needs inner == 1";
   if (p.mask_div < 1 || !sizes_at_least(1, {p.mask_rows})) return "the mask's divisor and rows must be positive";
-  if (!fits(extents[kSoftmaxMask], 4, {{p.mask_rows, p.mask_row}, {p.axis, p.mask_col}})) return "the mask is too small";
+  if (!fits(extents[kSoftmaxMask], 4, {{p.mask_rows, p.mask_row}, {p.axis, p.mask_col}}))
+    return "the mask is too small";
   return nullptr;
 }
 
@@ -37,8 +38,17 @@ constexpr KernelEntry kKernels[] = {ZOI_SOFTMAX_KERNELS(ZOI_KERNEL_ENTRY)};
 }  // namespace
 
 extern const Family kSoftmax = {
-    "softmax", kOperands, kSoftmaxOperands, kSoftmaxProblemFields, std::size(kSoftmaxProblemFields),
-    sizeof(SoftmaxProblem), check, in_place, flops, kKernels, std::size(kKernels),
+    "softmax",
+    kOperands,
+    kSoftmaxOperands,
+    kSoftmaxProblemFields,
+    std::size(kSoftmaxProblemFields),
+    sizeof(SoftmaxProblem),
+    check,
+    in_place,
+    flops,
+    kKernels,
+    std::size(kKernels),
 };
 
 }  // namespace zoi

@@ -94,8 +94,7 @@ ZOI_INLINE void softmax_rows(const SoftmaxArgs& args, Range range) {
       max[r] = row_maximum<kind>(x(r), mask, y(r), p.axis, set1(scale));
     }
     for (int64_t r = 0; r < rows; r++) total[r] = row_sum<log>(v(r), y(r), p.axis, set1(max[r]), exponential);
-    for (int64_t r = 0; r < rows; r++)
-      finish_row<log>(v(r), y(r), p.axis, set1(max[r]), set1(total[r]), set1(rest));
+    for (int64_t r = 0; r < rows; r++) finish_row<log>(v(r), y(r), p.axis, set1(max[r]), set1(total[r]), set1(rest));
   }
 }
 template <Mask kind>
@@ -118,9 +117,8 @@ ZOI_INLINE void softmax_columns(const SoftmaxProblem& p, const float* x, float* 
   };
   for (int64_t i = 0; i < kColumns; i += kWidth) store(top + i, set1(-__builtin_inff())), store(sum + i, zero());
   for (int64_t a = 0; a < axis; a++, x += x_axis)
-    for_vectors([&](int64_t i, auto... m) __attribute__((always_inline)) {
-      store(top + i, max_second(load(top + i), load(x + i, m...)));
-    });
+    for_vectors([&](int64_t i, auto... m)
+                    __attribute__((always_inline)) { store(top + i, max_second(load(top + i), load(x + i, m...))); });
   x -= axis * x_axis;
   for (int64_t a = 0; a < axis; a++, x += x_axis, y += y_axis)
     for_vectors([&](int64_t i, auto... m) __attribute__((always_inline)) {
@@ -173,8 +171,8 @@ static int64_t slices(const void* problem) {
 }
 static double cost(const void* problem) {
   const auto& p = *static_cast<const SoftmaxProblem*>(problem);
-  return static_cast<double>(slices(problem)) * 40.0 + static_cast<double>(p.outer) * static_cast<double>(p.axis) *
-                                                           static_cast<double>(p.inner) * 16.0 / kWidth;
+  return static_cast<double>(slices(problem)) * 40.0 +
+         static_cast<double>(p.outer) * static_cast<double>(p.axis) * static_cast<double>(p.inner) * 16.0 / kWidth;
 }
 static constexpr Kernel record(const char* name, Arch arch) {
   return {name, arch, run, supports, slices, nullptr, nullptr, nullptr, cost, false};

@@ -131,10 +131,10 @@ inline constexpr int64_t kMaxOperands = 16;
 #define ZOI_REFLECT_A(name, count) {#name, count, false},
 #define ZOI_REFLECT_R(name) {#name, 1, true},
 #define ZOI_REFLECT_S(name, count) {#name, count, true},
-#define ZOI_PROBLEM(Name, LIST)                                      \
-  struct Name {                                                      \
+#define ZOI_PROBLEM(Name, LIST) \
+  struct Name { \
     LIST(ZOI_DECLARE_I, ZOI_DECLARE_A, ZOI_DECLARE_R, ZOI_DECLARE_S) \
-  };                                                                 \
+  }; \
   inline constexpr Field k##Name##Fields[] = {LIST(ZOI_REFLECT_I, ZOI_REFLECT_A, ZOI_REFLECT_R, ZOI_REFLECT_S)};
 
 }  // namespace zoi

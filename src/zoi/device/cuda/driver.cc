@@ -19,7 +19,7 @@ Driver load() {
                 "NVIDIA's driver, or run on the CPU.");
   Driver d;
   std::string lacking;
-#define ZOI_CUDA_LOAD(name, symbol, parameters)                            \
+#define ZOI_CUDA_LOAD(name, symbol, parameters) \
   d.name = reinterpret_cast<Result(*) parameters>(dlsym(library, symbol)); \
   if (!d.name && lacking.empty()) lacking = symbol;
   ZOI_CUDA_ENTRIES(ZOI_CUDA_LOAD)

@@ -40,51 +40,51 @@ struct LaunchConfig {
 
 // One line for each entry point: name of the field, exported symbol,
 // parameters.
-#define ZOI_CUDA_ENTRIES(X)                                                                                            \
-  X(init, "cuInit", (unsigned))                                                                                        \
-  X(driver_version, "cuDriverGetVersion", (int*))                                                                      \
-  X(error_string, "cuGetErrorString", (Result, const char**))                                                          \
-  X(device_count, "cuDeviceGetCount", (int*))                                                                          \
-  X(device_get, "cuDeviceGet", (int*, int))                                                                            \
-  X(device_name, "cuDeviceGetName", (char*, int, int))                                                                 \
-  X(device_attribute, "cuDeviceGetAttribute", (int*, int, int))                                                        \
-  X(device_memory, "cuDeviceTotalMem_v2", (size_t*, int))                                                              \
-  X(context_retain, "cuDevicePrimaryCtxRetain", (Handle*, int))                                                        \
-  X(context_release, "cuDevicePrimaryCtxRelease_v2", (int))                                                            \
-  X(context_set, "cuCtxSetCurrent", (Handle))                                                                          \
-  X(context_get, "cuCtxGetCurrent", (Handle*))                                                                         \
-  X(context_synchronize, "cuCtxSynchronize", ())                                                                       \
-  X(module_load, "cuModuleLoadData", (Handle*, const void*))                                                           \
-  X(module_unload, "cuModuleUnload", (Handle))                                                                         \
-  X(module_function, "cuModuleGetFunction", (Handle*, Handle, const char*))                                            \
-  X(function_set, "cuFuncSetAttribute", (Handle, int, int))                                                            \
-  X(function_get, "cuFuncGetAttribute", (int*, int, Handle))                                                           \
-  X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor", (int*, Handle, int, size_t))                             \
-  X(launch, "cuLaunchKernelEx", (const LaunchConfig*, Handle, void**, void**))                                         \
-  X(tensor_map, "cuTensorMapEncodeTiled",                                                                              \
+#define ZOI_CUDA_ENTRIES(X) \
+  X(init, "cuInit", (unsigned)) \
+  X(driver_version, "cuDriverGetVersion", (int*)) \
+  X(error_string, "cuGetErrorString", (Result, const char**)) \
+  X(device_count, "cuDeviceGetCount", (int*)) \
+  X(device_get, "cuDeviceGet", (int*, int)) \
+  X(device_name, "cuDeviceGetName", (char*, int, int)) \
+  X(device_attribute, "cuDeviceGetAttribute", (int*, int, int)) \
+  X(device_memory, "cuDeviceTotalMem_v2", (size_t*, int)) \
+  X(context_retain, "cuDevicePrimaryCtxRetain", (Handle*, int)) \
+  X(context_release, "cuDevicePrimaryCtxRelease_v2", (int)) \
+  X(context_set, "cuCtxSetCurrent", (Handle)) \
+  X(context_get, "cuCtxGetCurrent", (Handle*)) \
+  X(context_synchronize, "cuCtxSynchronize", ()) \
+  X(module_load, "cuModuleLoadData", (Handle*, const void*)) \
+  X(module_unload, "cuModuleUnload", (Handle)) \
+  X(module_function, "cuModuleGetFunction", (Handle*, Handle, const char*)) \
+  X(function_set, "cuFuncSetAttribute", (Handle, int, int)) \
+  X(function_get, "cuFuncGetAttribute", (int*, int, Handle)) \
+  X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor", (int*, Handle, int, size_t)) \
+  X(launch, "cuLaunchKernelEx", (const LaunchConfig*, Handle, void**, void**)) \
+  X(tensor_map, "cuTensorMapEncodeTiled", \
     (TensorMap*, int, uint32_t, Pointer, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*, int, int, \
-     int, int))                                                                                                        \
-  X(alloc, "cuMemAlloc_v2", (Pointer*, size_t))                                                                        \
-  X(free, "cuMemFree_v2", (Pointer))                                                                                   \
-  X(host_alloc, "cuMemHostAlloc", (void**, size_t, unsigned))                                                          \
-  X(host_free, "cuMemFreeHost", (void*))                                                                               \
-  X(host_pointer, "cuMemHostGetDevicePointer_v2", (Pointer*, void*, unsigned))                                         \
-  X(copy_in, "cuMemcpyHtoDAsync_v2", (Pointer, const void*, size_t, Handle))                                           \
-  X(copy_out, "cuMemcpyDtoHAsync_v2", (void*, Pointer, size_t, Handle))                                                \
-  X(fill, "cuMemsetD8Async", (Pointer, unsigned char, size_t, Handle))                                                 \
-  X(stream_create, "cuStreamCreate", (Handle*, unsigned))                                                              \
-  X(stream_destroy, "cuStreamDestroy_v2", (Handle))                                                                    \
-  X(stream_synchronize, "cuStreamSynchronize", (Handle))                                                               \
-  X(capture_begin, "cuStreamBeginCapture_v2", (Handle, int))                                                           \
-  X(capture_end, "cuStreamEndCapture", (Handle, Handle*))                                                              \
-  X(graph_instantiate, "cuGraphInstantiateWithFlags", (Handle*, Handle, unsigned long long))                           \
-  X(graph_launch, "cuGraphLaunch", (Handle, Handle))                                                                   \
-  X(graph_destroy, "cuGraphDestroy", (Handle))                                                                         \
-  X(graph_exec_destroy, "cuGraphExecDestroy", (Handle))                                                                \
-  X(event_create, "cuEventCreate", (Handle*, unsigned))                                                                \
-  X(event_destroy, "cuEventDestroy_v2", (Handle))                                                                      \
-  X(event_record, "cuEventRecord", (Handle, Handle))                                                                   \
-  X(event_synchronize, "cuEventSynchronize", (Handle))                                                                 \
+     int, int)) \
+  X(alloc, "cuMemAlloc_v2", (Pointer*, size_t)) \
+  X(free, "cuMemFree_v2", (Pointer)) \
+  X(host_alloc, "cuMemHostAlloc", (void**, size_t, unsigned)) \
+  X(host_free, "cuMemFreeHost", (void*)) \
+  X(host_pointer, "cuMemHostGetDevicePointer_v2", (Pointer*, void*, unsigned)) \
+  X(copy_in, "cuMemcpyHtoDAsync_v2", (Pointer, const void*, size_t, Handle)) \
+  X(copy_out, "cuMemcpyDtoHAsync_v2", (void*, Pointer, size_t, Handle)) \
+  X(fill, "cuMemsetD8Async", (Pointer, unsigned char, size_t, Handle)) \
+  X(stream_create, "cuStreamCreate", (Handle*, unsigned)) \
+  X(stream_destroy, "cuStreamDestroy_v2", (Handle)) \
+  X(stream_synchronize, "cuStreamSynchronize", (Handle)) \
+  X(capture_begin, "cuStreamBeginCapture_v2", (Handle, int)) \
+  X(capture_end, "cuStreamEndCapture", (Handle, Handle*)) \
+  X(graph_instantiate, "cuGraphInstantiateWithFlags", (Handle*, Handle, unsigned long long)) \
+  X(graph_launch, "cuGraphLaunch", (Handle, Handle)) \
+  X(graph_destroy, "cuGraphDestroy", (Handle)) \
+  X(graph_exec_destroy, "cuGraphExecDestroy", (Handle)) \
+  X(event_create, "cuEventCreate", (Handle*, unsigned)) \
+  X(event_destroy, "cuEventDestroy_v2", (Handle)) \
+  X(event_record, "cuEventRecord", (Handle, Handle)) \
+  X(event_synchronize, "cuEventSynchronize", (Handle)) \
   X(event_elapsed, "cuEventElapsedTime", (float*, Handle, Handle))
 
 struct Driver {

@@ -10,12 +10,17 @@
 namespace zoi {
 
 // *_image, *_row, *_pixel: elements between images, rows and pixels of x, y and the residual; channels are contiguous.
-#define ZOI_CONV_FIELDS(I, A, R, S)                                                                                \
-  I(n)                                                                                                             \
-  I(ih)                                                                                                            \
-  I(iw)                                                                                                            \
-  I(ic) I(oh) I(ow) I(oc) I(groups) I(kh) I(kw) I(sh) I(sw) I(dh) I(dw) I(pt) I(pl) I(x_image) I(x_row) I(x_pixel) \
-      I(y_image) I(y_row) I(y_pixel) I(r_image) I(r_row) I(r_pixel) I(residual_after) I(act) R(act_p0) R(act_p1)
+#define ZOI_CONV_FIELDS(I, A, R, S) \
+  I(n) \
+  I(ih) \
+  I(iw) \
+  I(ic) \
+  I(oh) \
+  I(ow) \
+  I(oc) \
+  I(groups) \
+  I(kh) I(kw) I(sh) I(sw) I(dh) I(dw) I(pt) I(pl) I(x_image) I(x_row) I(x_pixel) I(y_image) I(y_row) I(y_pixel) \
+      I(r_image) I(r_row) I(r_pixel) I(residual_after) I(act) R(act_p0) R(act_p1)
 ZOI_PROBLEM(ConvProblem, ZOI_CONV_FIELDS)
 
 enum ConvOperand { kConvX, kConvW, kConvBias, kConvResidual, kConvY, kConvOperands };
@@ -28,7 +33,7 @@ struct ConvArgs {
   ConvProblem problem;
 };
 
-#define ZOI_CONV_KERNELS(K)    \
+#define ZOI_CONV_KERNELS(K) \
   K(conv_f32_avx512_winograd4) \
   K(conv_f32_avx512_winograd2) \
   K(conv_f32_avx512) K(conv_f32_avx2_winograd4) K(conv_f32_avx2_winograd2) K(conv_f32_avx2) K(conv_f32_generic)

@@ -6,12 +6,17 @@
 
 namespace zoi {
 
-#define ZOI_DEPTHWISE_FIELDS(I, A, R, S)                                                                              \
-  I(n)                                                                                                                \
-  I(ih)                                                                                                               \
-  I(iw)                                                                                                               \
-  I(c) I(oh) I(ow) I(kh) I(kw) I(sh) I(sw) I(dh) I(dw) I(pt) I(pl) I(x_image) I(x_row) I(x_pixel) I(y_image) I(y_row) \
-      I(y_pixel) I(act) R(act_p0) R(act_p1)
+#define ZOI_DEPTHWISE_FIELDS(I, A, R, S) \
+  I(n) \
+  I(ih) \
+  I(iw) \
+  I(c) \
+  I(oh) \
+  I(ow) \
+  I(kh) \
+  I(kw) \
+  I(sh) I(sw) I(dh) I(dw) I(pt) I(pl) I(x_image) I(x_row) I(x_pixel) I(y_image) I(y_row) I(y_pixel) I(act) R(act_p0) \
+      R(act_p1)
 ZOI_PROBLEM(DepthwiseProblem, ZOI_DEPTHWISE_FIELDS)
 
 enum DepthwiseOperand { kDepthwiseX, kDepthwiseW, kDepthwiseBias, kDepthwiseY, kDepthwiseOperands };

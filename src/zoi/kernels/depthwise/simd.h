@@ -6,8 +6,8 @@
 // Tiles of the usual windows (3 or 5 wide, stride 1 or 2) know as constants how many of their inputs lie left or right
 // of the image, and leave them out. Any other tile reads such inputs from a vector of zeros.
 //
-// Pixels that lie a power of two apart share a few sets of L1, and are taken for each other's stores. Where the rows of a
-// window would not fit these sets, the channels of the cache line are first copied to a dense image in scratch.
+// Pixels that lie a power of two apart share a few sets of L1, and are taken for each other's stores. Where the rows of
+// a window would not fit these sets, the channels of the cache line are first copied to a dense image in scratch.
 //
 // Packed weights: [c / kWidth][kh][kw][kWidth], the last block filled with zeros.
 #pragma once
@@ -109,14 +109,22 @@ struct Constant {
 template <class Body>
 ZOI_INLINE TileFn with_width(int64_t value, Body body) {
   switch (value) {
-    case 1: return body(Constant<1>{});
-    case 2: return body(Constant<2>{});
-    case 3: return body(Constant<3>{});
-    case 4: return body(Constant<4>{});
-    case 5: return body(Constant<5>{});
-    case 6: return body(Constant<6>{});
-    case 7: return body(Constant<7>{});
-    default: return body(Constant<8>{});
+    case 1:
+      return body(Constant<1>{});
+    case 2:
+      return body(Constant<2>{});
+    case 3:
+      return body(Constant<3>{});
+    case 4:
+      return body(Constant<4>{});
+    case 5:
+      return body(Constant<5>{});
+    case 6:
+      return body(Constant<6>{});
+    case 7:
+      return body(Constant<7>{});
+    default:
+      return body(Constant<8>{});
   }
 }
 
@@ -265,7 +273,10 @@ struct DepthwiseRun {
   DepthwiseBlock blocks[kGroup];
 
   [[gnu::always_inline]] DepthwiseRun(const DepthwiseArgs& a, float* memory)
-      : args(a), whole(a.problem, false), rest(a.problem, true), crowded(is_crowded(a.problem)),
+      : args(a),
+        whole(a.problem, false),
+        rest(a.problem, true),
+        crowded(is_crowded(a.problem)),
         second_pass(a.problem.act != kActNone && a.problem.act != kActRelu && a.problem.act != kActClip),
         scratch(memory) {
     const DepthwiseProblem& p = args.problem;
@@ -280,7 +291,8 @@ struct DepthwiseRun {
 };
 
 /// Rows of y of the group of channels from `c` on. After each row, `lines` of each of `next` are fetched.
-static void rows_of(DepthwiseRun& run, int64_t image, int64_t c, Range rows, Fetch (&next)[2], const int64_t (&lines)[2]) {
+static void rows_of(DepthwiseRun& run, int64_t image, int64_t c, Range rows, Fetch (&next)[2],
+                    const int64_t (&lines)[2]) {
   const DepthwiseArgs& args = run.args;
   const DepthwiseProblem& p = args.problem;
   int count = 0;

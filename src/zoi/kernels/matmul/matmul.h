@@ -6,12 +6,17 @@
 
 namespace zoi {
 
-#define ZOI_MATMUL_FIELDS(I, A, R, S)                                                                       \
-  I(batch0)                                                                                                 \
-  I(batch1)                                                                                                 \
-  I(m)                                                                                                      \
-  I(n) I(k) I(a_batch0) I(a_batch1) I(a_row) I(a_col) I(b_batch0) I(b_batch1) I(b_row) I(b_col) I(c_batch0) \
-      I(c_batch1) I(c_row) I(d_batch0) I(d_batch1) I(d_row) I(d_col) R(alpha) I(act) R(act_p0) R(act_p1)
+#define ZOI_MATMUL_FIELDS(I, A, R, S) \
+  I(batch0) \
+  I(batch1) \
+  I(m) \
+  I(n) \
+  I(k) \
+  I(a_batch0) \
+  I(a_batch1) \
+  I(a_row) \
+  I(a_col) I(b_batch0) I(b_batch1) I(b_row) I(b_col) I(c_batch0) I(c_batch1) I(c_row) I(d_batch0) I(d_batch1) I(d_row) \
+      I(d_col) R(alpha) I(act) R(act_p0) R(act_p1)
 ZOI_PROBLEM(MatmulProblem, ZOI_MATMUL_FIELDS)
 
 enum MatmulOperand { kMatmulA, kMatmulB, kMatmulAdd, kMatmulC, kMatmulOperands };

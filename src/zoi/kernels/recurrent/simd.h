@@ -28,9 +28,8 @@ ZOI_INLINE bool is_usual(const RecurrentArgs& args) {
 
 [[gnu::noinline, maybe_unused]] static V activate_any(int64_t act, V v, V p0, V p1) {
   V result = v;
-  with_activation(act, [&](auto tag) __attribute__((always_inline)) {
-    result = activate<decltype(tag)::value>(v, p0, p1);
-  });
+  with_activation(act,
+                  [&](auto tag) __attribute__((always_inline)) { result = activate<decltype(tag)::value>(v, p0, p1); });
   return result;
 }
 
@@ -43,7 +42,8 @@ ZOI_INLINE V activation(const RecurrentProblem& p, int which, V v) {
     const float clip = static_cast<float>(p.clip);
     v = min_second(set1(clip), max_second(set1(-clip), v));
   }
-  return activate_any(acts[which], v, set1(static_cast<float>(p.act_p0[which])), set1(static_cast<float>(p.act_p1[which])));
+  return activate_any(acts[which], v, set1(static_cast<float>(p.act_p0[which])),
+                      set1(static_cast<float>(p.act_p1[which])));
 }
 
 // sum[b][g] += sum over k of h[b][k] r[k][g], with `chains` sums side by side for the latency of an addition.
@@ -89,10 +89,10 @@ ZOI_INLINE void add_products(V (&sum)[batch][gates], const float* const (&h)[bat
 template <int batch>
 struct RecurrentStep {
   const float* x[batch];
-  float* y[batch];             // or null
+  float* y[batch];  // or null
   const float* h[batch];
   float *next[batch], *c[batch], *z[batch], *rh[batch];
-  bool live[batch];            // false past the end of a sequence: the state stays
+  bool live[batch];  // false past the end of a sequence: the state stays
   bool backwards;
 };
 
@@ -221,7 +221,8 @@ template <int kind, bool usual, int batch>
 ZOI_INLINE void one_step(const RecurrentArgs& args, const RecurrentStep<batch>& s) {
   const RecurrentProblem& p = args.problem;
   if constexpr (kind == kLstm) {
-    for_blocks(p, s.backwards, [&](int64_t j, M m) __attribute__((always_inline)) { lstm_block<usual>(args, s, j, m); });
+    for_blocks(p, s.backwards,
+               [&](int64_t j, M m) __attribute__((always_inline)) { lstm_block<usual>(args, s, j, m); });
   } else if constexpr (kind == kRnn) {
     for_blocks(p, s.backwards, [&](int64_t j, M m) __attribute__((always_inline)) { rnn_block<usual>(args, s, j, m); });
   } else if (p.linear_before_reset) {

@@ -8,11 +8,12 @@
 
 namespace zoi {
 
+// clang-format off
 #define ZOI_ATTENTION_FIELDS(I, A, R, S) \
-  I(batch0) \
-  I(batch1) \
-  I(m) I(n) I(d) I(dv) I(q_batch0) I(q_batch1) I(q_row) I(k_batch0) I(k_batch1) I(k_row) I(v_batch0) I(v_batch1) \
-      I(v_row) I(mask_batch0) I(mask_batch1) I(mask_row) I(mask_col) I(y_batch0) I(y_batch1) I(y_row) R(scale)
+  I(batch0) I(batch1) I(m) I(n) I(d) I(dv) I(q_batch0) I(q_batch1) I(q_row) I(k_batch0) I(k_batch1) I(k_row) \
+  I(v_batch0) I(v_batch1) I(v_row) I(mask_batch0) I(mask_batch1) I(mask_row) I(mask_col) \
+  I(y_batch0) I(y_batch1) I(y_row) R(scale)
+// clang-format on
 ZOI_PROBLEM(AttentionProblem, ZOI_ATTENTION_FIELDS)
 
 enum AttentionOperand { kAttentionQ, kAttentionK, kAttentionV, kAttentionMask, kAttentionY, kAttentionOperands };

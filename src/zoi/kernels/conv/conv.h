@@ -19,8 +19,9 @@ namespace zoi {
   I(ow) \
   I(oc) \
   I(groups) \
-  I(kh) I(kw) I(sh) I(sw) I(dh) I(dw) I(pt) I(pl) I(x_image) I(x_row) I(x_pixel) I(y_image) I(y_row) I(y_pixel) \
-      I(r_image) I(r_row) I(r_pixel) I(residual_after) I(act) R(act_p0) R(act_p1)
+  I(kh) \
+  I(kw) I(sh) I(sw) I(dh) I(dw) I(pt) I(pl) I(x_image) I(x_row) I(x_pixel) I(y_image) I(y_row) I(y_pixel) I(r_image) \
+      I(r_row) I(r_pixel) I(residual_after) I(act) R(act_p0) R(act_p1)
 ZOI_PROBLEM(ConvProblem, ZOI_CONV_FIELDS)
 
 enum ConvOperand { kConvX, kConvW, kConvBias, kConvResidual, kConvY, kConvOperands };

@@ -15,7 +15,8 @@ namespace zoi {
   I(ow) \
   I(kh) \
   I(kw) \
-  I(sh) I(sw) I(dh) I(dw) I(pt) I(pl) I(x_image) I(x_row) I(x_pixel) I(y_image) I(y_row) I(y_pixel) I(act) R(act_p0) \
+  I(sh) \
+  I(sw) I(dh) I(dw) I(pt) I(pl) I(x_image) I(x_row) I(x_pixel) I(y_image) I(y_row) I(y_pixel) I(act) R(act_p0) \
       R(act_p1)
 ZOI_PROBLEM(DepthwiseProblem, ZOI_DEPTHWISE_FIELDS)
 

@@ -18,7 +18,8 @@ enum PoolMode : int64_t { kPoolMax = 0, kPoolAverage = 1 };
   I(oh) \
   I(ow) \
   I(kh) \
-  I(kw) I(sh) I(sw) I(dh) I(dw) I(pt) I(pl) I(pb) I(pr) I(count_include_pad) I(x_image) I(x_row) I(x_pixel) I(y_image) \
+  I(kw) \
+  I(sh) I(sw) I(dh) I(dw) I(pt) I(pl) I(pb) I(pr) I(count_include_pad) I(x_image) I(x_row) I(x_pixel) I(y_image) \
       I(y_row) I(y_pixel)
 ZOI_PROBLEM(PoolProblem, ZOI_POOL_FIELDS)
 

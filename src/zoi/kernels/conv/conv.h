@@ -10,6 +10,7 @@
 namespace zoi {
 
 // *_image, *_row, *_pixel: elements between images, rows and pixels of x, y and the residual; channels are contiguous.
+// clang-format off
 #define ZOI_CONV_FIELDS(I, A, R, S) \
   I(n) \
   I(ih) \
@@ -22,6 +23,7 @@ namespace zoi {
   I(kh) \
   I(kw) I(sh) I(sw) I(dh) I(dw) I(pt) I(pl) I(x_image) I(x_row) I(x_pixel) I(y_image) I(y_row) I(y_pixel) I(r_image) \
       I(r_row) I(r_pixel) I(residual_after) I(act) R(act_p0) R(act_p1)
+// clang-format on
 ZOI_PROBLEM(ConvProblem, ZOI_CONV_FIELDS)
 
 enum ConvOperand { kConvX, kConvW, kConvBias, kConvResidual, kConvY, kConvOperands };

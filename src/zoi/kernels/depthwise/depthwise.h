@@ -6,6 +6,7 @@
 
 namespace zoi {
 
+// clang-format off
 #define ZOI_DEPTHWISE_FIELDS(I, A, R, S) \
   I(n) \
   I(ih) \
@@ -18,6 +19,7 @@ namespace zoi {
   I(sh) \
   I(sw) I(dh) I(dw) I(pt) I(pl) I(x_image) I(x_row) I(x_pixel) I(y_image) I(y_row) I(y_pixel) I(act) R(act_p0) \
       R(act_p1)
+// clang-format on
 ZOI_PROBLEM(DepthwiseProblem, ZOI_DEPTHWISE_FIELDS)
 
 enum DepthwiseOperand { kDepthwiseX, kDepthwiseW, kDepthwiseBias, kDepthwiseY, kDepthwiseOperands };

@@ -6,8 +6,10 @@
 
 namespace zoi {
 
+// clang-format off
 #define ZOI_GATHER_FIELDS(I, A, R, S) \
   I(elem) I(outer) I(axis) I(inner) I(indices) I(index_dtype) I(x_outer) I(x_axis) I(y_outer) I(y_axis)
+// clang-format on
 // index_dtype: kI32 or kI64. inner elements are contiguous in x and y.
 ZOI_PROBLEM(GatherProblem, ZOI_GATHER_FIELDS)
 

@@ -7,8 +7,10 @@
 namespace zoi {
 
 // a_row, c_row, r_row: elements between rows. b_transposed: plain b is [n,k] rather than [k,n].
+// clang-format off
 #define ZOI_GEMM_FIELDS(I, A, R, S) \
   I(m) I(n) I(k) I(a_row) I(c_row) I(r_row) I(b_transposed) I(residual_after) I(act) R(act_p0) R(act_p1)
+// clang-format on
 ZOI_PROBLEM(GemmProblem, ZOI_GEMM_FIELDS)
 
 enum GemmOperand { kGemmA, kGemmB, kGemmBias, kGemmResidual, kGemmC, kGemmOperands };

@@ -6,6 +6,7 @@
 
 namespace zoi {
 
+// clang-format off
 #define ZOI_MATMUL_FIELDS(I, A, R, S) \
   I(batch0) \
   I(batch1) \
@@ -18,6 +19,7 @@ namespace zoi {
   I(a_col) \
   I(b_batch0) I(b_batch1) I(b_row) I(b_col) I(c_batch0) I(c_batch1) I(c_row) I(d_batch0) I(d_batch1) I(d_row) I(d_col) \
       R(alpha) I(act) R(act_p0) R(act_p1)
+// clang-format on
 ZOI_PROBLEM(MatmulProblem, ZOI_MATMUL_FIELDS)
 
 enum MatmulOperand { kMatmulA, kMatmulB, kMatmulAdd, kMatmulC, kMatmulOperands };

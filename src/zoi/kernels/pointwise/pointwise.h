@@ -75,10 +75,12 @@ enum PointwiseOp : int64_t {
   kPwCount
 };
 
+// clang-format off
 #define ZOI_POINTWISE_FIELDS(I, A, R, S) \
   I(ndim) \
   A(shape, 6) \
   I(inputs) A(in_dtype, 8) A(in_stride, 48) I(out_dtype) A(out_stride, 6) I(compute) I(length) A(code, 96) S(imm, 8)
+// clang-format on
 // in_stride[i*6 + d], code[i*4 + {0: op, 1: a, 2: b, 3: c}]; strides are in elements.
 ZOI_PROBLEM(PointwiseProblem, ZOI_POINTWISE_FIELDS)
 

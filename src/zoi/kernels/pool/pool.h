@@ -9,6 +9,7 @@
 namespace zoi {
 
 enum PoolMode : int64_t { kPoolMax = 0, kPoolAverage = 1 };
+// clang-format off
 #define ZOI_POOL_FIELDS(I, A, R, S) \
   I(mode) \
   I(n) \
@@ -21,6 +22,7 @@ enum PoolMode : int64_t { kPoolMax = 0, kPoolAverage = 1 };
   I(kw) \
   I(sh) I(sw) I(dh) I(dw) I(pt) I(pl) I(pb) I(pr) I(count_include_pad) I(x_image) I(x_row) I(x_pixel) I(y_image) \
       I(y_row) I(y_pixel)
+// clang-format on
 ZOI_PROBLEM(PoolProblem, ZOI_POOL_FIELDS)
 
 enum PoolOperand { kPoolX, kPoolY, kPoolOperands };

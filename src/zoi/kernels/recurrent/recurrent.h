@@ -16,6 +16,7 @@ namespace zoi {
 
 enum RecurrentKind : int64_t { kLstm = 0, kGru = 1, kRnn = 2 };
 // act_f, act_g, act_h: Activation values. clip: 0 for none. y_step, y_batch: elements between steps, batches of y.
+// clang-format off
 #define ZOI_RECURRENT_FIELDS(I, A, R, S) \
   I(kind) \
   I(seq) \
@@ -24,6 +25,7 @@ enum RecurrentKind : int64_t { kLstm = 0, kGru = 1, kRnn = 2 };
   I(reverse) \
   I(linear_before_reset) \
   I(input_forget) I(act_f) I(act_g) I(act_h) S(act_p0, 3) S(act_p1, 3) R(clip) I(x_step) I(x_batch) I(y_step) I(y_batch)
+// clang-format on
 ZOI_PROBLEM(RecurrentProblem, ZOI_RECURRENT_FIELDS)
 
 [[gnu::always_inline]] static inline int64_t recurrent_gates(const RecurrentProblem& p) {

@@ -24,11 +24,13 @@ enum ReduceOp : int64_t {
   kReduceCount
 };
 // Max and Min give NaN if any element is NaN. select_last: ArgMax/ArgMin take the last of equals.
+// clang-format off
 #define ZOI_REDUCE_FIELDS(I, A, R, S) \
   I(op) \
   I(dtype) \
   I(kept_dims) \
   A(kept_shape, 6) A(kept_stride, 6) I(reduced_dims) A(reduced_shape, 6) A(reduced_stride, 6) I(select_last)
+// clang-format on
 ZOI_PROBLEM(ReduceProblem, ZOI_REDUCE_FIELDS)
 
 enum ReduceOperand { kReduceX, kReduceY, kReduceOperands };

@@ -8,8 +8,10 @@
 
 namespace zoi {
 
+// clang-format off
 #define ZOI_RESIZE_FIELDS(I, A, R, S) \
   I(taps) I(n) I(ih) I(iw) I(c) I(oh) I(ow) I(x_image) I(x_row) I(x_pixel) I(y_image) I(y_row) I(y_pixel)
+// clang-format on
 ZOI_PROBLEM(ResizeProblem, ZOI_RESIZE_FIELDS)
 
 enum ResizeOperand {

@@ -7,10 +7,12 @@
 
 namespace zoi {
 
+// clang-format off
 #define ZOI_SOFTMAX_FIELDS(I, A, R, S) \
   I(outer) \
   I(axis) \
   I(inner) I(x_outer) I(x_axis) I(y_outer) I(y_axis) I(log) R(scale) I(mask_div) I(mask_rows) I(mask_row) I(mask_col)
+// clang-format on
 // x_outer, x_axis: elements between steps along outer and axis; inner is contiguous.
 ZOI_PROBLEM(SoftmaxProblem, ZOI_SOFTMAX_FIELDS)
 

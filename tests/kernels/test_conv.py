@@ -122,7 +122,9 @@ def test_a_residual_may_share_the_memory_of_the_result(oc: int, ow: int) -> None
         assert_close(y, expected, 1e-5, tolerance(name), name)
 
 
-@pytest.mark.parametrize(("n", "oh", "ow", "oc"), [(0, 4, 4, 8), (1, 0, 4, 8), (1, 4, 0, 8), (1, 0, 0, 8), (1, 4, 4, 0)])
+@pytest.mark.parametrize(
+    ("n", "oh", "ow", "oc"), [(0, 4, 4, 8), (1, 0, 4, 8), (1, 4, 0, 8), (1, 0, 0, 8), (1, 4, 4, 0)]
+)
 def test_an_empty_result_is_left_alone(n: int, oh: int, ow: int, oc: int) -> None:
     x, y = np.ones((n, 4, 4, 8), np.float32), np.ones((n, oh, ow, oc), np.float32)
     p = problem_of(x, y, 1, (3, 3), pt=1, pl=1)

@@ -199,9 +199,9 @@ def conv_transpose(ctx: Context, node: ir.Node) -> None:
     per_group = weights.reshape(groups, weights.shape[0] // groups, *weights.shape[1:])
     weights = per_group.transpose(0, 2, 1, 3, 4).reshape(-1, weights.shape[0] // groups, *weights.shape[2:])
     weights = _dilate(weights, dilation)
-    if weights.shape[2:] == stride and (top, left) == (0, 0) and groups == 1 and y.strides[3] == y.shape[1]:
-        if y.shape[2:] == (x.shape[2] * stride[0], x.shape[3] * stride[1]):
-            return _blocks(ctx, node, x, weights, bias, y, stride)
+    dense = groups == 1 and y.strides[3] == y.shape[1] and weights.shape[2:] == stride and (top, left) == (0, 0)
+    if dense and y.shape[2:] == (x.shape[2] * stride[0], x.shape[3] * stride[1]):
+        return _blocks(ctx, node, x, weights, bias, y, stride)
     for py in range(min(stride[0], y.shape[2])):
         taps_y, pad_y = _phase(weights.shape[2], stride[0], top, py)
         for px in range(min(stride[1], y.shape[3])):

@@ -153,9 +153,10 @@ def inspect(
     """Print a model's plan: steps, kernels, offsets and exact bytes; or its simplified graph."""
     with errors():
         if graph and model.suffix != ".zoi":
+            from zoi.graph.text import text
             from zoi.passes import simplify
 
-            print(simplify(str(model), shapes=_shapes(shape), fix=_fixed(fix)))
+            print(text(simplify(str(model), shapes=_shapes(shape), fix=_fixed(fix))), end="")
         else:
             print(_plan(model, shape, fix, state, arch).explain(), end="")
 

@@ -17,7 +17,7 @@ from zoi.graph.edit import (
     shape_of,
     substitute,
 )
-from zoi.passes.elementwise import Act
+from zoi.graph.ops import Act
 
 PLAIN = {
     "Relu": Act.RELU, "Sigmoid": Act.SIGMOID, "Tanh": Act.TANH, "Softplus": Act.SOFTPLUS, "Mish": Act.MISH,

@@ -20,7 +20,8 @@ from zoi.graph.edit import (
     shape_of,
     substitute,
 )
-from zoi.passes.elementwise import BINARY, PLAIN, WITH_NUMBERS, Op
+from zoi.graph.ops import Op
+from zoi.passes.elementwise import BINARY, PLAIN, WITH_NUMBERS
 
 MAX_INPUTS, MAX_IMMEDIATES, MAX_CODE = 8, 8, 24
 IMMEDIATE_BASE, RESULT_BASE = 8, 16
@@ -65,7 +66,8 @@ def _class(node: ir.Node) -> str | None:
     kinds = {dtype_of(v) for v in (*node.inputs, node.outputs[0]) if v is not None} - {ir.DataType.BOOL}
     if not kinds:
         return None
-    return CLASSES.get(kinds.pop(), "i64")
+    floats = [CLASSES[kind] for kind in kinds if kind in CLASSES]
+    return max(floats) if floats else "i64"
 
 
 @dataclass

@@ -156,3 +156,10 @@ def test_convolutions_of_one_image_merge():
     nodes[1] = node("Conv", "x v b", "c", pads=[1, 1, 1, 1], strides=[2, 2], dilations=[1, 1])
     nodes[2:] = [node("Flatten", "a", "d"), node("Flatten", "c", "e"), node("Concat", "d e", "y", axis=1)]
     agrees(net(nodes, {"x": (1, 3, 6, 6)}, ["y"], constants), {"Conv": 2, "reshape": 2, "concat": 1})
+
+
+@pytest.mark.parametrize(("op", "number"), [("Mul", np.inf), ("Div", 0.0), ("Mul", 3e38)])
+def test_scales_that_overflow_stay(op, number):
+    nodes = [node("Conv", "x w", "a"), node(op, "a k", "y")]
+    scale = np.array([number, 2], np.float32).reshape(1, 2, 1, 1)
+    agrees(net(nodes, {"x": (1, 3, 5, 6)}, ["y"], {"w": 5 * np.ones((2, 3, 1, 1), np.float32), "k": scale}))

@@ -1,8 +1,8 @@
 """From an ONNX model to its canonical form: few operators, every value static, and what can be fused is.
 
     load > bind_inputs > infer > fold_tables > standardise > fold_rest > share > merge_moves > fuse_activations >
-    fuse_norms > fuse_softmax > hoist > fold_linear > fuse_attention > merge_moves > fuse_epilogues > push_scales >
-    fuse_norm_residuals > fuse_pointwise > merge_linear > finish > check_canonical
+    fuse_norms > fuse_softmax > hoist > fold_pads > fold_linear > fuse_attention > merge_moves > fuse_epilogues >
+    push_scales > fuse_norm_residuals > fuse_pointwise > merge_linear > finish > check_canonical
 
 The canonical operators, which `zoi.passes.lower` has a rule for each:
 
@@ -11,7 +11,7 @@ The canonical operators, which `zoi.passes.lower` has a rule for each:
     zoi.Gemm(x, w, bias?, residual?)   trans_b, act, act_p0, act_p1, residual_after; x [..., k], w a constant matrix
     zoi.MatMul(a, b, add?)             alpha, act, act_p0, act_p1; batches broadcast
     zoi.Attention(q, k, v, mask?)      scale: softmax(scale q k^T + mask) v
-    zoi.Pointwise(x0..x7)              code, imm, compute: a chain of element-wise instructions (elementwise.Op);
+    zoi.Pointwise(x0..x7)              code, imm, compute: a chain of element-wise instructions (ops.Op);
                                        operands 0..7 are the inputs, 8..15 the immediates, 16 + i the results
     zoi.Softmax(x, mask?)              axis, log, scale
     zoi.Norm(x, residual?, scale?, bias?) -> y (, sum)     epsilon, rms; over the last axis
@@ -20,7 +20,7 @@ The canonical operators, which `zoi.passes.lower` has a rule for each:
     MaxPool, AveragePool (explicit pads), Resize, LSTM, GRU, RNN
     Reshape, Transpose, Expand, Slice, Concat, Pad (constant), Gather
 
-Activations are the numbers of kernels/activation.h. Constants are values with `const_value`.
+Activations, instructions and reductions are the numbers of `zoi.graph.ops`. Constants are values with `const_value`.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from zoi.passes.check import check_canonical
 from zoi.passes.cleanup import finish, merge_moves, share
 from zoi.passes.epilogue import fuse_epilogues
 from zoi.passes.fold_linear import fold_linear
+from zoi.passes.fold_pads import fold_pads
 from zoi.passes.hoist import hoist
 from zoi.passes.infer import fold_rest, infer
 from zoi.passes.inputs import bind_inputs
@@ -59,6 +60,7 @@ PASSES: tuple[Callable[[ir.Model], None], ...] = (
     fuse_norms,
     fuse_softmax,
     hoist,
+    fold_pads,
     fold_linear,
     fuse_attention,
     merge_moves,

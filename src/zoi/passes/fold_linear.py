@@ -1,4 +1,4 @@
-"""Folds constant scales, shifts and zero pads into the weights and biases of convolutions and zoi.Gemm.
+"""Folds constant scales and shifts into the weights and biases of convolutions and zoi.Gemm.
 
 What follows a linear operator and varies by output channel only is part of it: batch normalisation, a bias, a division
 by a constant. What comes before a convolution folds too, if there is no padding for it to miss.
@@ -24,7 +24,6 @@ from zoi.graph.edit import (
     producer,
     rank_of,
     required,
-    set_attrs,
     shape_of,
     substitute,
 )
@@ -39,7 +38,6 @@ def fold_linear(model: ir.Model) -> None:
         if is_op(node, "Mul", "Div", "Add", "Sub"):
             _fold_after(node)
         elif is_op(node, "Conv", domain="zoi"):
-            _fold_pad(node)
             _fold_before(node)
 
 
@@ -80,8 +78,12 @@ def _fold_after(node: ir.Node) -> None:
         shift = vector if node.op_type == "Add" else -vector
         _set_bias(linear, shift if bias is None else bias + shift)
     else:
-        scale = vector if node.op_type == "Mul" else 1 / vector.astype(np.float64)
-        _set_weights(linear, _scale_outputs(linear, weights, scale))
+        with np.errstate(all="ignore"):
+            scale = vector if node.op_type == "Mul" else 1 / vector.astype(np.float64)
+            scaled = _scale_outputs(linear, weights, scale).astype(np.float32)
+        if not np.all(np.isfinite(scaled)):  # sums of infinite products are not infinite multiples of sums
+            return
+        _set_weights(linear, scaled)
         if bias is not None:
             _set_bias(linear, bias * scale)
     substitute(node, value)
@@ -106,30 +108,6 @@ def _set_bias(linear: ir.Node, bias: Array) -> None:
     if len(linear.inputs) < 3:
         linear.resize_inputs(3)
     linear.replace_input_with(2, constant(np.ascontiguousarray(bias, np.float32), f"{name_of(linear)}.bias"))
-
-
-def _fold_pad(conv: ir.Node) -> None:
-    """A Pad with zeros around the image becomes the convolution's own padding."""
-    pad = producer(required(conv), "Pad")
-    if pad is None or not is_internal(required(conv)):
-        return
-    pads, value = data(pad.inputs[1]), data(optional(pad, 2))
-    if pads is None or (value is not None and value.size and np.any(value != 0)) or np.any(pads < 0):
-        return
-    rank = rank_of(required(conv))
-    begins, ends = [int(p) for p in pads[:rank]], [int(p) for p in pads[rank:]]
-    if any(begins[:2]) or any(ends[:2]):
-        return
-    spatial = rank - 2
-    own = ints_attr(conv, "pads") or [0] * (2 * spatial)
-    set_attrs(conv, pads=[a + b for a, b in zip(own, begins[2:] + ends[2:], strict=True)])
-    _skip_input(conv, pad)
-
-
-def _skip_input(conv: ir.Node, before: ir.Node) -> None:
-    conv.replace_input_with(0, required(before))
-    assert before.graph is not None
-    before.graph.remove(before, safe=True)
 
 
 def _fold_before(conv: ir.Node) -> None:

@@ -102,3 +102,11 @@ def test_dead_nodes_are_not_even_looked_at():
 def test_definitions_are_expanded():
     nodes = [node("CenterCropPad", "x n", "y")]
     agrees(net(nodes, {"x": (6, 5)}, ["y"], {"n": np.array([4, 3])}, opset=18))
+
+
+def test_a_large_constant_of_one_number_is_not_stored():
+    nodes = [node("ConstantOfShape", "n", "c"), node("Add", "x c", "y")]
+    model = net(nodes, {"x": (1, 1)}, ["y"], {"n": np.array([3000, 2000])})
+    simple = simplify(model)
+    assert max(v.const_value.size for v in simple.graph.initializers.values()) <= 2
+    agrees(model, {"expand": 1, "Pointwise": 1})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from zoi.errors import UnsupportedOperator
+from zoi.errors import ModelError, UnsupportedOperator
 from zoi.graph.edit import data, is_op, name_of, optional, rank_of, required
 
 F32 = ir.DataType.FLOAT
@@ -21,12 +21,20 @@ def check_canonical(model: ir.Model) -> None:
 
     Raises:
         UnsupportedOperator: A node is not canonical, or has a type or form that no kernel takes.
+        ModelError: A value has no static shape or no type.
     """
     name = model.graph.name or "model"
     for node in model.graph:
         fault = _fault(node)
         if fault is not None:
             raise UnsupportedOperator(f"model {name!r}, node {name_of(node)!r}, operator {node.op_type}: {fault}")
+        for value in node.outputs:
+            if value.dtype is None or value.shape is None or not value.shape.is_static():
+                raise ModelError(
+                    f"model {name!r}, node {name_of(node)!r}, operator {node.op_type}: its result {value.name!r} is "
+                    f"{value.dtype} of shape {value.shape}; every value needs a type and a static shape. State the "
+                    "inputs' shapes with `shapes`."
+                )
 
 
 def _fault(node: ir.Node) -> str | None:

@@ -12,10 +12,25 @@ import onnx
 import onnx_ir as ir
 
 from zoi.errors import ModelError, UnsupportedOperator
-from zoi.graph.edit import Array, constant, data, dtype_of, int_attr, name_of, remove, replace, shape_of
+from zoi.graph.edit import (
+    Array,
+    constant,
+    data,
+    dtype_of,
+    int_attr,
+    ints_attr,
+    make,
+    name_of,
+    optional,
+    remove,
+    replace,
+    required,
+    shape_of,
+    text_attr,
+)
 from zoi.passes.check import REASONS
 from zoi.passes.elementwise import UNARY
-from zoi.passes.evaluate import MAX_BYTES, evaluate, result_size
+from zoi.passes.evaluate import GROWTH_BYTES, MAX_BYTES, evaluate, result_size
 from zoi.passes.expand import expand, is_native
 
 SMALL = 4096
@@ -80,6 +95,8 @@ class _Walk:
             )
         self._check(node)
         if node.op_type == "If" and self._take_branch(node):
+            return
+        if node.op_type == "ConstantOfShape" and _repeat(node):
             return
         arrays = self._fold(node)
         if arrays is not None:
@@ -214,7 +231,7 @@ class _Walk:
                     "model runs; every shape must follow from the inputs' shapes. Fix such an input with `fix`."
                 )
             value.dtype = ir.DataType(tensor.elem_type)
-            value.shape = ir.Shape([d.dim_value for d in tensor.shape.dim])
+            value.shape = ir.Shape(_as_computed(node, [d.dim_value for d in tensor.shape.dim]))
 
     def _infer_elementwise(self, node: ir.Node) -> None:
         values = [v for v in node.inputs if v is not None]
@@ -244,6 +261,63 @@ class _Walk:
         if key not in self.types:
             self.types[key] = onnx.helper.make_tensor_type_proto(key[0].value, key[1])
         return self.types[key]
+
+
+def _as_computed(node: ir.Node, shape: list[int]) -> list[int]:
+    """The shape that runtimes compute, where ONNX's inference of early opsets differs."""
+    if node.op_type in ("MaxPool", "AveragePool", "LpPool") and int_attr(node, "ceil_mode"):
+        return _without_windows_in_padding(node, shape)
+    if node.op_type in ("Resize", "Upsample"):
+        return _scaled(node, shape)
+    return shape
+
+
+def _without_windows_in_padding(node: ir.Node, shape: list[int]) -> list[int]:
+    """Rounding up makes no window that starts behind the image: there is nothing for it to see."""
+    if text_attr(node, "auto_pad", "NOTSET").startswith("SAME"):
+        return shape
+    size = shape_of(required(node))[2:]
+    strides = ints_attr(node, "strides") or [1] * len(size)
+    pads = [0] * len(size) if text_attr(node, "auto_pad", "NOTSET") == "VALID" else ints_attr(node, "pads")
+    windows = zip(shape[2:], strides, size, pads or [0] * len(size), strict=False)
+    return shape[:2] + [n - 1 if (n - 1) * s >= length + begin else n for n, s, length, begin in windows]
+
+
+def _scaled(node: ir.Node, shape: list[int]) -> list[int]:
+    """Sizes times scales in float32, as ONNX Runtime has it: 40 x 0.7 is 28, and not just below."""
+    attr = node.attributes.get("scales")
+    index = 2 if len(node.inputs) > 2 else 1
+    given = data(optional(node, index)) if attr is None else np.array(attr.as_floats(), np.float32)
+    if given is None or given.size == 0 or text_attr(node, "coordinate_transformation_mode") == "tf_crop_and_resize":
+        return shape
+    size = shape_of(required(node))
+    axes = ints_attr(node, "axes") or list(range(len(size)))
+    if given.size != len(axes):
+        return shape
+    with np.errstate(all="ignore"):
+        sizes = np.array([size[axis] for axis in axes], np.float32) * given.astype(np.float32)
+    if not np.all((sizes >= 0) & (sizes < 1 << 31)):
+        return shape
+    for axis, n in zip(axes, sizes, strict=True):
+        shape[axis] = int(n)
+    return shape
+
+
+def _repeat(node: ir.Node) -> bool:
+    """A large ConstantOfShape is one number, repeated by strides of 0: its elements are never stored."""
+    shape = data(node.inputs[0]) if node.inputs else None
+    if shape is None or shape.dtype.kind != "i" or np.any(shape < 0):
+        return False
+    attr = node.attributes.get("value")
+    value = np.zeros(1, np.float32) if attr is None else attr.as_tensor().numpy()
+    elements = math.prod(int(n) for n in shape)
+    if value.size != 1 or not elements * value.itemsize > GROWTH_BYTES or elements * 8 > MAX_BYTES:
+        return False
+    number = constant(value.reshape([1] * shape.size), f"{name_of(node)}.value")
+    target = constant(shape.astype(np.int64), f"{name_of(node)}.shape")
+    replace(node.outputs[0], make(node, "Expand", [number, target], [int(n) for n in shape], suffix=""))
+    remove(node)
+    return True
 
 
 def _describe(value: ir.Value) -> None:

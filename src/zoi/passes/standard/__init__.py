@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from zoi.errors import ModelError
 from zoi.graph.edit import name_of
-from zoi.passes.standard import arithmetic, linear, rows, shape
+from zoi.passes.standard import arithmetic, linear, resize, rows, shape
 
 Rule = Callable[[ir.Node], None]
 RULES: Mapping[str, Rule] = {
@@ -70,7 +70,9 @@ BY_OPSET: dict[str, Callable[[ir.Node, int], None]] = {
     "GroupNormalization": rows.group_norm,
     "InstanceNormalization": rows.group_norm,
     "LogSoftmax": rows.softmax,
+    "Resize": resize.resize,
     "Softmax": rows.softmax,
+    "Upsample": resize.resize,
 }
 
 

@@ -23,15 +23,19 @@ from zoi.graph.edit import (
     shape_of,
     substitute,
 )
+from zoi.graph.ops import Reduction
 from zoi.passes.evaluate import axes_of
 from zoi.passes.standard.linear import auto_pads, check_window
 from zoi.passes.standard.shape import permute
 
-# In the order of kernels/reduce/reduce.h.
 REDUCTIONS = {
-    "ReduceSum": 0, "ReduceMean": 1, "ReduceMax": 2, "ReduceMin": 3, "ReduceProd": 4, "ReduceL1": 5, "ReduceL2": 6,
-    "ReduceSumSquare": 7, "ReduceLogSum": 8, "ReduceLogSumExp": 9, "ArgMax": 10, "ArgMin": 11,
+    "ReduceSum": Reduction.SUM, "ReduceMean": Reduction.MEAN, "ReduceMax": Reduction.MAX, "ReduceMin": Reduction.MIN,
+    "ReduceProd": Reduction.PROD, "ReduceL1": Reduction.L1, "ReduceL2": Reduction.L2,
+    "ReduceSumSquare": Reduction.SUM_SQUARE, "ReduceLogSum": Reduction.LOG_SUM,
+    "ReduceLogSumExp": Reduction.LOG_SUM_EXP, "ArgMax": Reduction.ARG_MAX, "ArgMin": Reduction.ARG_MIN,
 }  # fmt: skip
+# What is left of a reduction over no axes; the others are then the value itself.
+OF_ONE = {"ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceSumSquare": "Mul", "ReduceLogSum": "Log"}
 
 
 def softmax(node: ir.Node, opset: int) -> None:
@@ -112,7 +116,7 @@ def reduce(node: ir.Node) -> None:
     else:
         given = axes_of(node, [data(v) for v in node.inputs])
         if not given and int_attr(node, "noop_with_empty_axes"):
-            substitute(node, x)
+            _reduce_nothing(node, x)
             return
         axes = sorted(a % rank for a in given) if given else list(range(rank))
     shape = shape_of(x)
@@ -128,6 +132,12 @@ def reduce(node: ir.Node) -> None:
         axes=axes, keepdims=int_attr(node, "keepdims", 1), select_last=int_attr(node, "select_last_index"),
     )  # fmt: skip
     substitute(node, y)
+
+
+def _reduce_nothing(node: ir.Node, x: ir.Value) -> None:
+    op = OF_ONE.get(node.op_type)
+    operands = [x, x] if op == "Mul" else [x]
+    substitute(node, x if op is None else make(node, op, operands, shape_of(x), suffix=""))
 
 
 def lp_norm(node: ir.Node) -> None:

@@ -29,6 +29,8 @@ def check_canonical(model: ir.Model) -> None:
         if fault is not None:
             raise UnsupportedOperator(f"model {name!r}, node {name_of(node)!r}, operator {node.op_type}: {fault}")
         for value in node.outputs:
+            if not value.uses() and not value.is_graph_output():
+                continue
             if value.dtype is None or value.shape is None or not value.shape.is_static():
                 raise ModelError(
                     f"model {name!r}, node {name_of(node)!r}, operator {node.op_type}: its result {value.name!r} is "

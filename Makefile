@@ -9,9 +9,12 @@ MODEL_PACKAGES := magika silero-vad basic-pitch rapidocr-onnxruntime arabic-name
 NATIVE := CMakeLists.txt pyproject.toml $(shell find src cmake -name '*.cc' -o -name '*.h' -o -name '*.cmake' 2>/dev/null)
 PYTHON_CODE := src tests examples benchmarks
 CPP_CODE = $(shell git ls-files '*.cc' '*.h' '*.c')
+FUZZ := build/sanitize/cmake/zoi_fuzz
+# Building kernels with sanitizers takes a while, so only those are built that this machine can run.
+ISAS = avx2$(if $(shell grep -m1 -o avx512vl /proc/cpuinfo),;avx512)
 say = @printf '\033[1m==> %s\033[0m\n' '$(1)'
 
-.PHONY: demo test test-gpu dev bench table lint format clean
+.PHONY: demo test fuzz sanitize test-gpu dev bench table lint format clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -19,8 +22,21 @@ demo: $(VENV)/.demo
 	@$(BIN)/python examples/file_types.py
 
 test: $(VENV)/.test
+	@$(MAKE) --no-print-directory $(FUZZ) || echo 'no sanitizers here: the fuzz test will be skipped'
 	$(call say,tests)
 	@$(BIN)/python -m pytest -q -n auto
+
+# Damages .zoi files in a hundred thousand ways; AddressSanitizer and UndefinedBehaviorSanitizer watch.
+fuzz: $(VENV)/.test $(FUZZ)
+	$(call say,100000 mutations)
+	@$(BIN)/python -m tests.fuzz.corpus build/corpus > /dev/null
+	@$(FUZZ) 100000 $$(date +%s) build/corpus/*.zoi
+
+# The tests of the kernels and of the C++ core, on a build with the same sanitizers.
+sanitize: $(VENV)/.test $(FUZZ)
+	$(call say,tests under the sanitizers)
+	@$(BIN)/cmake --build build/sanitize/cmake --target _native
+	@$(BIN)/python tests/fuzz/sanitized.py build/sanitize/cmake
 
 # Needs an NVIDIA GPU; says so and succeeds where there is none.
 test-gpu: $(VENV)/.test
@@ -50,6 +66,13 @@ format: $(VENV)/.test
 
 clean:
 	rm -rf $(VENV) build dist .demo
+
+$(FUZZ): $(VENV)/.tools $(NATIVE) tests/fuzz/fuzz.cc
+	$(call say,building with sanitizers)
+	@$(BIN)/cmake -S . -B build/sanitize/cmake -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja '-DZOI_ISAS=$(ISAS)' \
+	  -DZOI_SANITIZE=address,undefined -DPython_EXECUTABLE=$(abspath $(BIN))/python > /dev/null
+	@$(BIN)/cmake --build build/sanitize/cmake --target zoi_fuzz
+	@touch $@
 
 $(VENV)/.made:
 	$(call say,virtual environment)

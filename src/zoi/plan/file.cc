@@ -8,8 +8,10 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <string_view>
 
+#include "../device/cpu/guard.h"
 #include "../kernels/registry.h"
 #include "memory.h"
 
@@ -195,7 +197,8 @@ Step read_step(Reader& in) {
   if (!step.family)
     throw Error("step '" + step.name + "': this version has no family of kernels named '" + family + "'");
   if (found != signature(*step.family))
-    throw Error("step '" + step.name + "': the family '" + family + "' has changed since; compile and save the model again");
+    throw Error("step '" + step.name + "': the family '" + family +
+                "' has changed since; compile and save the model again");
   step.problem.resize(static_cast<size_t>(step.family->problem_bytes / 8));
   for (int64_t& word : step.problem) word = in.number<int64_t>();
   step.operands.resize(static_cast<size_t>(step.family->operand_count));
@@ -291,8 +294,21 @@ Header read_header(const Mapping& file) {
       header.data_offset < sizeof header + header.metadata_bytes || header.data_offset > file.bytes() ||
       header.data_offset % kAlignment != 0)
     throw Error("the header is damaged");
-  if (header.checksum != checksum(header, file.data() + sizeof header)) throw Error("the checksum is wrong; it is damaged");
+  if (header.checksum != checksum(header, file.data() + sizeof header))
+    throw Error("the checksum is wrong; it is damaged");
   return header;
+}
+
+/// Gives every constant a block of its own, so that AddressSanitizer sees what reads past its end.
+void copy_constants(Program& program) {
+  for (Buffer& buffer : program.buffers) {
+    if (!buffer.is_constant) continue;
+    void* copy = ::operator new(static_cast<size_t>(buffer.bytes), std::align_val_t{kAlignment});
+    program.owners.emplace_back(copy, [](void* data) { ::operator delete(data, std::align_val_t{kAlignment}); });
+    std::memcpy(copy, buffer.constant, static_cast<size_t>(buffer.bytes));
+    buffer.constant = static_cast<const std::byte*>(copy);
+  }
+  program.mapped = false;
 }
 
 void write_all(int fd, const void* data, size_t bytes) {
@@ -351,6 +367,7 @@ Program load_program(const std::string& path) {
                                     file->data() + header.data_offset, header.file_bytes - header.data_offset);
     program.owners.push_back(file);
     program.mapped = true;
+    if constexpr (kGuarded) copy_constants(program);
     return program;
   } catch (const Error& error) {
     fail(path, error.what());

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../device/cpu/guard.h"
+
 namespace zoi {
 namespace {
 
@@ -95,7 +97,9 @@ void Session::bind(bool split_all) {
       std::memcpy(pointers + planned.operands.size(), step.problem.data(), step.problem.size() * 8);
       const int lanes = lanes_for(planned, step.problem.data(), lanes_, split_all);
       const bool after_shared = s > 0 && calls[s - 1].lanes > 1;
-      const Meeting meeting = lanes > 1 ? (after_shared ? Meeting::all : s > 0 ? Meeting::release : Meeting::none)
+      const Meeting meeting = lanes > 1 ? (after_shared ? Meeting::all
+                                           : s > 0      ? Meeting::release
+                                                        : Meeting::none)
                                         : (after_shared ? Meeting::gather : Meeting::none);
       calls[s] = {planned.kernel->run, cursor, lanes, meeting};
       cursor += plan_->arg_bytes(s);
@@ -124,14 +128,28 @@ void Session::run() {
     } else {
       const Call* call = sets_[parity_];
       const Lane lane = lane_of(0, 1);
-      for (const Call* end = call + plan_->steps().size(); call != end; ++call) call->run(call->args, lane);
+      for (const Call* end = call + plan_->steps().size(); call != end; ++call) {
+        if constexpr (kGuarded) guard(static_cast<size_t>(call - sets_[parity_]));
+        call->run(call->args, lane);
+      }
+      if constexpr (kGuarded) allow_memory(block_.data(), allocated_.arena + allocated_.scratch);
     }
   }
   if (sets_.size() > 1) parity_ ^= 1;
   const uint32_t fault = take_fault();
   busy_.clear(std::memory_order_release);
-  if (fault)
-    throw Error("model '" + plan_->program().name + "': an index given to Gather at run time is out of range");
+  if (fault) throw Error("model '" + plan_->program().name + "': an index given to Gather at run time is out of range");
+}
+
+void Session::guard(size_t step) {
+  forbid_memory(block_.data(), allocated_.arena + allocated_.scratch);
+  allow_memory(scratch_, static_cast<int64_t>(kScratchHeader) + plan_->steps()[step].scratch);
+  const auto* pointers = static_cast<const std::byte* const*>(sets_[parity_][step].args);
+  for (size_t i = 0; i < plan_->steps()[step].operands.size(); ++i) {
+    const OperandRef& ref = plan_->program().steps[step].operands[i];
+    if (plan_->steps()[step].operands[i].place == Place::arena)
+      allow_memory(pointers[i] - ref.offset, plan_->program().buffers[static_cast<size_t>(ref.buffer)].bytes);
+  }
 }
 
 uint32_t Session::take_fault() {

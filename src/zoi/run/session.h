@@ -43,6 +43,7 @@ class Session {
     return {index, count, scratch_ + plan_->lane_scratch() * index + kScratchHeader};
   }
   uint32_t take_fault();
+  void guard(size_t step);
 
   std::shared_ptr<const Plan> plan_;
   int lanes_;
@@ -54,7 +55,7 @@ class Session {
   size_t parity_ = 0;
   const Call* current_ = nullptr;  // what the other lanes replay
   bool gather_at_end_ = false;
-  std::unique_ptr<Team> team_;     // null where no step is shared
+  std::unique_ptr<Team> team_;  // null where no step is shared
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
 };
 

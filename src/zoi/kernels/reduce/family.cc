@@ -32,7 +32,7 @@ const char* check(const void* problem, const Extent* extents) {
   if (__builtin_mul_overflow(kept, reduced, &work) || work > kMaxWork) return "too much work";
   if (!fits(extents[kReduceX], dtype_bytes(p.dtype), dims)) return "x is too small";
   const int64_t y_bytes = arg ? 8 : dtype_bytes(p.dtype);
-  if (!extents[kReduceY].present || kept > extents[kReduceY].bytes / y_bytes) return "y is too small";
+  if (!fits(extents[kReduceY], y_bytes, {{kept, 1}})) return "y is too small";
   return nullptr;
 }
 
